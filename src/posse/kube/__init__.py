@@ -1,0 +1,1 @@
+"""Kubernetes over HTTP: config, auth, REST, list+watch, cache, leases, events, streams."""

@@ -1,0 +1,113 @@
+"""Which kinds exist and where the API serves them."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import msgspec
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One kind of object in one version: enough to build its URLs and its discovery entry."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def singular(self) -> str:
+        return self.kind.lower()
+
+    @property
+    def qualified(self) -> str:
+        """The name people see in messages: `pods`, `mpijobs.kubeflow.org`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(
+        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    ) -> str:
+        """The URL path of the collection, of one object, or of a part of it.
+
+        Names are quoted: a name with a slash in it can never reach another object.
+        """
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        parts = [root]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(quote(name, safe=""))
+        if subresource is not None:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+NAMESPACE = Kind("", "v1", "Namespace", "namespaces", False, ("ns",))
+NODE = Kind("", "v1", "Node", "nodes", False, ("no",))
+POD = Kind("", "v1", "Pod", "pods", True, ("po",), ("all",))
+SERVICE = Kind("", "v1", "Service", "services", True, ("svc",), ("all",))
+CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps", True, ("cm",))
+SECRET = Kind("", "v1", "Secret", "secrets")
+SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", True, ("sa",))
+EVENT = Kind("", "v1", "Event", "events", True, ("ev",))
+RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",))
+LIMIT_RANGE = Kind("", "v1", "LimitRange", "limitranges", True, ("limits",))
+JOB = Kind("batch", "v1", "Job", "jobs", True, (), ("all",))
+DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), ("all",))
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), ("all",))
+PRIORITY_CLASS = Kind(
+    "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",)
+)
+LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
+ROLE = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles")
+ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
+CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", False)
+CLUSTER_ROLE_BINDING = Kind(
+    "rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", False
+)
+CUSTOM_RESOURCE_DEFINITION = Kind(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    False,
+    ("crd", "crds"),
+)
+
+# Kinds that come with Posse's CRDs, in `deploy/crds/`.
+POD_GROUP = Kind(
+    "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", True, ("pg", "podgroup-v1beta1")
+)
+QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", False, ("q", "queue-v1beta1"))
+MPI_JOB = Kind("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", True, ("mj", "mpij"))
+
+BUILT_IN: tuple[Kind, ...] = (
+    NAMESPACE,
+    NODE,
+    POD,
+    SERVICE,
+    CONFIG_MAP,
+    SECRET,
+    SERVICE_ACCOUNT,
+    EVENT,
+    RESOURCE_QUOTA,
+    LIMIT_RANGE,
+    JOB,
+    DEPLOYMENT,
+    REPLICA_SET,
+    PRIORITY_CLASS,
+    LEASE,
+    ROLE,
+    ROLE_BINDING,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    CUSTOM_RESOURCE_DEFINITION,
+)
