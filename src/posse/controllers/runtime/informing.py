@@ -1,0 +1,84 @@
+"""Caches shared by the controllers of one program, indexed by the uid of the controlling owner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from posse.controllers.runtime.ownership import Key, Manifest, controller_of, key_of
+from posse.kube.cache import Cache, Change, Malformed
+from posse.kube.connection import Connection
+from posse.objects.kinds import Kind
+
+log = logging.getLogger(__name__)
+
+Listener = Callable[[Change[Manifest]], None]
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The part of a kind that a controller needs to see; labels keep the rest out of memory."""
+
+    kind: Kind
+    labels: str = ""
+
+
+class Informer:
+    """One cache of raw objects, and who listens to its changes."""
+
+    def __init__(
+        self, connection: Connection, selection: Selection, *, namespace: str = ""
+    ) -> None:
+        self.selection = selection
+        self._by_owner: dict[str, dict[Key, Manifest]] = {}
+        self._listeners: list[Listener] = []
+        self.cache: Cache[Manifest] = Cache(
+            connection,
+            selection.kind,
+            dict[str, Any],
+            namespace=namespace,
+            labels=selection.labels,
+            on_change=self._changed,
+            on_malformed=self._malformed,
+        )
+
+    def listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def get(self, key: Key) -> Manifest | None:
+        return self.cache.get(*key)
+
+    def owned(self, uid: str) -> list[Manifest]:
+        """What the object of that uid controls, sorted by namespace and name."""
+        return [obj for _, obj in sorted(self._by_owner.get(uid, {}).items(), key=_by_key)]
+
+    def all(self) -> list[Manifest]:
+        return [obj for _, obj in sorted(self.cache.objects.items(), key=_by_key)]
+
+    def _changed(self, change: Change[Manifest]) -> None:
+        if change.old is not None:
+            self._unindex(change.old)
+        if change.new is not None and (owner := controller_of(change.new)) is not None:
+            owned = self._by_owner.setdefault(str(owner.get("uid")), {})
+            owned[key_of(change.new)] = change.new
+        for listener in self._listeners:
+            listener(change)
+
+    def _unindex(self, obj: Manifest) -> None:
+        owner = controller_of(obj)
+        if owner is None:
+            return
+        uid = str(owner.get("uid"))
+        owned = self._by_owner.get(uid, {})
+        owned.pop(key_of(obj), None)
+        if not owned:
+            self._by_owner.pop(uid, None)
+
+    def _malformed(self, malformed: Malformed) -> None:
+        log.warning("%s left out: %s", self.selection.kind.qualified, malformed)
+
+
+def _by_key(item: tuple[Key, Manifest]) -> Key:
+    return item[0]
