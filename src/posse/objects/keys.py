@@ -1,0 +1,180 @@
+"""Every annotation and label that Posse declares or honours, each written down once.
+
+`docs/annotations.md` is made from this module: `python -m posse.objects.keys` writes it, and
+`python -m posse.objects.keys --check` fails where the two differ.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+EXPECTS = "posse.dev/expects"
+HELD = "posse.dev/held"
+GANG = "posse.dev/gang"
+SIMULATED_DURATION = "posse.dev/simulated-duration"
+SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
+WRITTEN_AS = "posse.dev/written-as"
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+TASK_SPEC = "volcano.sh/task-spec"
+OPERATOR_NAME_LABEL = "training.kubeflow.org/operator-name"
+JOB_NAME_LABEL = "training.kubeflow.org/job-name"
+REPLICA_TYPE_LABEL = "training.kubeflow.org/replica-type"
+REPLICA_INDEX_LABEL = "training.kubeflow.org/replica-index"
+JOB_ROLE_LABEL = "training.kubeflow.org/job-role"
+
+
+class Annotation(msgspec.Struct, frozen=True):
+    """One key: which objects carry it, what its value looks like, and what it means there."""
+
+    key: str
+    on: str
+    value: str
+    meaning: str
+
+
+OURS: tuple[Annotation, ...] = (
+    Annotation(
+        EXPECTS,
+        "PodGroup",
+        'JSON list: `[{"role": "launcher", "count": 1, "requests": {"cpu": "1"}}]`, each entry '
+        "with `nodeSelector` and `tolerations` where the pods will have them",
+        "Members that have no pod yet. Written by the controller that will create them; the "
+        "scheduler gives them seats together with the members that are there.",
+    ),
+    Annotation(
+        HELD,
+        "PodGroup",
+        'JSON object, nodes by role: `{"launcher": ["node-3"]}`',
+        "Seats that are held for announced members. Written by the scheduler before the gang's "
+        "first bind, so that a restart finds them again.",
+    ),
+    Annotation(
+        GANG,
+        "a job, a pod",
+        '`"false"`',
+        "Turns gang scheduling off: every pod is a group of its own.",
+    ),
+    Annotation(
+        SIMULATED_DURATION,
+        "a pod on a simulated node",
+        "a Go duration: `90s`, `1h30m`",
+        "How long the pod runs before it ends. Without it the pod runs until it is deleted.",
+    ),
+    Annotation(
+        SIMULATED_EXIT_CODE,
+        "a pod on a simulated node",
+        "a number from 0 to 255",
+        "The exit code with which the pod's containers end; 0 where it is absent.",
+    ),
+    Annotation(
+        WRITTEN_AS,
+        "a job",
+        "an API version: `kubeflow.org/v1`",
+        "The version in which the user wrote the job. Versions of one kind are stored alike, and "
+        "their defaults differ.",
+    ),
+)
+
+HONOURED: tuple[Annotation, ...] = (
+    Annotation(
+        GROUP_NAME,
+        "a pod (annotation)",
+        "the name of a PodGroup in the pod's namespace",
+        "The gang to which the pod belongs.",
+    ),
+    Annotation(
+        VOLCANO_GROUP_NAME,
+        "a pod (annotation)",
+        "the name of a PodGroup in the pod's namespace",
+        f"The same; `{GROUP_NAME}` is asked first.",
+    ),
+    Annotation(
+        QUEUE_NAME,
+        "a pod, a namespace (annotation)",
+        "the name of a Queue",
+        "The queue of a pod without a group, or of a namespace's jobs that name none.",
+    ),
+    Annotation(
+        TASK_SPEC,
+        "a pod (annotation)",
+        "a role: `worker`",
+        f"The pod's role in its gang; the label `{REPLICA_TYPE_LABEL}` is asked next.",
+    ),
+    Annotation(
+        OPERATOR_NAME_LABEL,
+        "a pod, a service (label)",
+        "`mpi-operator`",
+        "The controller that made the object.",
+    ),
+    Annotation(
+        JOB_NAME_LABEL,
+        "a pod, a service (label)",
+        "the job's name",
+        "The job to which the object belongs.",
+    ),
+    Annotation(
+        REPLICA_TYPE_LABEL,
+        "a pod, a service (label)",
+        "a role in lower case: `worker`",
+        "The role of the pod in its job.",
+    ),
+    Annotation(
+        REPLICA_INDEX_LABEL,
+        "a pod, a service (label)",
+        "a number from 0",
+        "The place of the pod in its role.",
+    ),
+    Annotation(
+        JOB_ROLE_LABEL,
+        "a pod (label)",
+        "`launcher`, `worker`, `master`",
+        "The part that the pod plays in its job, where that differs from its type.",
+    ),
+)
+
+
+def rendered() -> str:
+    """The text of `docs/annotations.md`."""
+    return "\n".join(
+        (
+            "# Annotations and labels",
+            "",
+            "<!-- Made by `python -m posse.objects.keys`; edit that module instead. -->",
+            "",
+            "## Posse's own",
+            "",
+            *_table(OURS),
+            "",
+            "## Those of others that Posse reads or writes",
+            "",
+            *_table(HONOURED),
+            "",
+        )
+    )
+
+
+def _table(keys: tuple[Annotation, ...]) -> list[str]:
+    rows = [f"| `{key.key}` | {key.on} | {key.value} | {key.meaning} |" for key in keys]
+    return ["| key | on | value | meaning |", "|---|---|---|---|", *rows]
+
+
+def main(arguments: list[str]) -> int:
+    path = Path("docs/annotations.md")
+    if "--check" not in arguments:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rendered(), encoding="utf-8")
+        return 0
+    if path.is_file() and path.read_text(encoding="utf-8") == rendered():
+        return 0
+    print(f"{path} is not what posse.objects.keys says; run python -m posse.objects.keys")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
