@@ -1,0 +1,1 @@
+"""The command line: `posse`, and the same program under the name `arena`."""

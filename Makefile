@@ -1,0 +1,63 @@
+# Works with GNU make 3.81 and a POSIX shell; `make demo` and `make test` need nothing else but
+# Python >= 3.11 and PyPI.
+
+BIN = .venv/bin
+PY = $(BIN)/python
+# One worker per core, but never fewer than two: many tests wait for processes, not for a core.
+WORKERS = $(shell $(PY) -c 'import os; print(max(2, min(8, os.cpu_count() or 2)))')
+
+.PHONY: help setup demo test check format lock generate bench clean
+
+help:
+	@echo "make demo      see gang scheduling happen on a cluster of its own (about a minute)"
+	@echo "make test      run every test"
+	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
+	@echo "make check     format, lint, types, layers, drift of generated files"
+	@echo "make bench     measure the engine and the embedded cluster on this machine"
+	@echo "make generate  rewrite the generated files (deploy/crds, docs/annotations.md, docs/cli.md)"
+	@echo "make lock      resolve the pinned requirements again (needs uv)"
+	@echo "make clean     remove .venv and caches"
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml requirements/dev.txt tools/make-environment tools/find-python
+	@tools/make-environment
+
+demo: setup
+	@$(BIN)/posse demo
+
+test: setup
+	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+
+check: setup
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(PY) -m posse.objects.crds --check
+	$(PY) -m posse.objects.keys --check
+	$(PY) -m posse.cli.reference --check
+
+format: setup
+	$(BIN)/ruff format --quiet .
+	$(BIN)/ruff check --quiet --fix .
+
+generate: setup
+	$(PY) -m posse.objects.crds
+	$(PY) -m posse.objects.keys
+	$(PY) -m posse.cli.reference
+
+bench: setup
+	$(PY) -m bench.engine
+	$(PY) -m bench.cluster
+
+# No index lines and no host names in the lock: it installs from whatever registry pip is set to.
+LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate pyproject.toml
+lock:
+	$(LOCK) -o requirements/runtime.txt
+	$(LOCK) --extra dev -c requirements/runtime.txt -o requirements/dev.txt
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

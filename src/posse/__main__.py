@@ -1,0 +1,3 @@
+from posse.cli.main import main
+
+main()

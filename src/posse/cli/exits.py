@@ -1,0 +1,59 @@
+"""Exit codes and the one line that goes with each.
+
+0 ok; 1 refused, or the job failed; 2 usage; 3 not found; 4 timed out; 5 no answer or not
+authorised; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import click
+
+from posse.client.errors import JobNotFound, PosseError, TimedOut
+from posse.kube.config import ConfigError
+from posse.kube.errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+
+
+def exit_code_of(error: BaseException) -> int:
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.Abort() | KeyboardInterrupt():
+            return 130
+        case click.UsageError():
+            return 2
+        case JobNotFound() | NotFound():
+            return 3
+        case TimedOut() | TimeoutError():
+            return 4
+        case Unreachable() | Unauthorized() | Forbidden() | ConfigError():
+            return 5
+    return 1
+
+
+def sentence_of(error: BaseException) -> str:
+    match error:
+        case click.exceptions.Exit() | click.Abort() | KeyboardInterrupt():
+            return ""
+        case click.UsageError():
+            # pflag's users expect to be told where to look.
+            path = error.ctx.command_path if error.ctx else "posse"
+            message = error.format_message()
+            return f"{message} (see `{path} --help`)"
+        case click.ClickException():
+            return error.format_message()
+        case Unreachable():
+            return f"no answer from the cluster: {error}; is it up? (`posse status`)"
+        case Unauthorized():
+            return f"the cluster does not accept these credentials: {error.message}"
+        case ApiError():
+            return error.message
+        case PosseError() | ConfigError() | OSError():
+            return one_line(str(error))
+    return one_line(
+        f"internal error: {type(error).__name__}: {error}"
+        " (run again with --loglevel=debug to see where)"
+    )
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())

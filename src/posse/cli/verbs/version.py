@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import platform
+
+from posse import __version__
+from posse.cli.grammar import switch
+from posse.cli.options import App, verb
+
+
+@verb("version")
+@switch("--short", help="The version alone.")
+def version(app: App, short: bool) -> None:
+    """Print the version."""
+    app.show(
+        f"v{__version__}" if short else f"posse v{__version__} (Python {platform.python_version()})"
+    )

@@ -1,0 +1,269 @@
+"""The verbs of a user, over a Connection: submit, get, list, logs, delete, why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from posse.client.errors import JobExists, JobNotFound, PosseError, TimedOut
+from posse.client.happenings import Happening, read_happenings
+from posse.client.jobs import TrainingJob, read_job
+from posse.client.nodes import NodeUse, read_nodes
+from posse.client.submitting.tensorboard import tensorboard_name
+from posse.client.trainers import TRAINERS, Trainer
+from posse.client.why import Explanation, explain
+from posse.kube.connection import Connection
+from posse.kube.errors import AlreadyExists, NotFound
+from posse.objects import keys, kinds
+from posse.objects.groups import PodGroup
+from posse.objects.kinds import Kind
+from posse.objects.nodes import Node
+from posse.objects.pods import Pod
+
+# A verdict comes milliseconds after the pods; a user who asks at once should not hear "not yet".
+_FIRST_VERDICT = 5.0
+_COMPANION_KINDS = {k.kind: k for k in (kinds.CONFIG_MAP, kinds.DEPLOYMENT, kinds.SERVICE)}
+
+
+class Submission(Protocol):
+    """A job that can be written down: the job itself, and what goes with it."""
+
+    name: str
+    priority: str
+
+    def manifest(self) -> dict[str, Any]: ...
+
+    def companions(self) -> list[dict[str, Any]]: ...
+
+
+class Training:
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self.namespace = namespace
+
+    async def submit(
+        self, submission: Submission, *, dry_run: bool = False
+    ) -> tuple[Trainer, dict[str, Any]]:
+        """Create the job, then what belongs to it, owned by it so that it goes with it."""
+        manifest = submission.manifest()
+        trainer = next(t for t in TRAINERS if t.kind.kind == manifest["kind"])
+        if submission.priority:
+            await self._priority_class(submission.priority)
+        try:
+            job = await self._connection.create(
+                trainer.kind, manifest, self.namespace, dry_run=dry_run
+            )
+        except AlreadyExists as error:
+            raise JobExists(submission.name) from error
+        if not dry_run:
+            for companion in submission.companions():
+                await self._create_owned(companion, job)
+        return trainer, job
+
+    async def get(self, name: str, trainer: Trainer | None = None) -> TrainingJob:
+        trainer, job = await self._find(name, trainer)
+        return await self._read(trainer, job)
+
+    async def jobs(
+        self, trainer: Trainer | None = None, *, all_namespaces: bool = False
+    ) -> list[TrainingJob]:
+        namespace = "" if all_namespaces else self.namespace
+        found: list[TrainingJob] = []
+        pods = await self._connection.list(
+            kinds.POD, namespace, model=Pod, labels=keys.JOB_NAME_LABEL
+        )
+        for one in [trainer] if trainer else TRAINERS:
+            try:
+                jobs = await self._connection.list(one.kind, namespace)
+            except NotFound:
+                continue  # this cluster does not serve the kind
+            for job in jobs.items:
+                mine = [p for p in pods.items if _belongs(p, job)]
+                found.append(read_job(one, job, mine, self._connection.world.now()))
+        return sorted(found, key=lambda j: (j.namespace, j.created, j.name))
+
+    async def delete(self, name: str, trainer: Trainer | None = None) -> Trainer:
+        trainer, job = await self._find(name, trainer)
+        await self._connection.delete(
+            trainer.kind, name, self.namespace, uid=job["metadata"]["uid"], propagation="Background"
+        )
+        return trainer
+
+    async def why(self, name: str, trainer: Trainer | None = None) -> Explanation:
+        clock = self._connection.world
+        deadline = clock.monotonic() + _FIRST_VERDICT
+        while True:
+            explanation = await self._explain(name, trainer)
+            if explanation.settled or clock.monotonic() > deadline:
+                return explanation
+            await asyncio.sleep(0.05)
+
+    async def wait(self, name: str, wanted: str, timeout: float | None) -> TrainingJob:
+        """Until the job has the wanted status, or one it cannot leave any more."""
+        clock = self._connection.world
+        deadline = None if timeout is None else clock.monotonic() + timeout
+        while True:
+            job = await self.get(name)
+            if job.status == wanted or job.status in ("SUCCEEDED", "FAILED"):
+                return job
+            if deadline is not None and clock.monotonic() > deadline:
+                raise TimedOut(f"{name} is {job.status} and not {wanted} after {timeout:g}s")
+            await asyncio.sleep(0.2)
+
+    async def logs(
+        self,
+        name: str,
+        *,
+        instance: str = "",
+        container: str = "",
+        trainer: Trainer | None = None,
+        **options: Any,
+    ) -> AsyncIterator[bytes]:
+        job = await self.get(name, trainer)
+        names = [i.name for i in job.instances]
+        if not names:
+            raise PosseError(f"{name} has no pods yet; `posse why {name}` says why")
+        if instance and instance not in names:
+            raise PosseError(f"{name} has no instance {instance}; it has {', '.join(names)}")
+        pod = instance or job.chief or names[0]
+        if next(i for i in job.instances if i.name == pod).node == "N/A":
+            raise PosseError(f"{pod} has not started, so it has no logs; see `posse why {name}`")
+        async for chunk in self._connection.logs(
+            pod, self.namespace, container=container or None, **options
+        ):
+            yield chunk
+
+    async def events(self, name: str, trainer: Trainer | None = None) -> list[Happening]:
+        trainer, job = await self._find(name, trainer)
+        about = {job["metadata"]["uid"], *(p.metadata.uid for p in await self._pods(job))}
+        group = await self._get_or_none(kinds.POD_GROUP, name, PodGroup)
+        if group is not None:
+            about.add(group.metadata.uid)
+        events = await self._connection.list(kinds.EVENT, self.namespace)
+        return read_happenings(events.items, about, self._connection.world.now())
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def nodes(self) -> list[NodeUse]:
+        nodes = await self._connection.list(kinds.NODE, model=Node)
+        pods = await self._connection.list(kinds.POD, model=Pod)
+        return read_nodes(nodes.items, pods.items)
+
+    async def _find(self, name: str, trainer: Trainer | None) -> tuple[Trainer, dict[str, Any]]:
+        for one in [trainer] if trainer else TRAINERS:
+            try:
+                return one, await self._connection.get(one.kind, name, self.namespace)
+            except NotFound:
+                continue
+        raise JobNotFound(name, self.namespace)
+
+    async def _pods(self, job: dict[str, Any]) -> list[Pod]:
+        label = f"{keys.JOB_NAME_LABEL}={job['metadata']['name']}"
+        pods = await self._connection.list(
+            kinds.POD, job["metadata"]["namespace"], model=Pod, labels=label
+        )
+        return [pod for pod in pods.items if _belongs(pod, job)]
+
+    async def _read(self, trainer: Trainer, job: dict[str, Any]) -> TrainingJob:
+        pods = await self._pods(job)
+        url = await self._tensorboard(job["metadata"]["name"], pods)
+        return read_job(trainer, job, pods, self._connection.world.now(), url)
+
+    async def _explain(self, name: str, trainer: Trainer | None) -> Explanation:
+        trainer, job = await self._find(name, trainer)
+        pods = await self._pods(job)
+        group = await self._get_or_none(kinds.POD_GROUP, name, PodGroup)
+        read = read_job(trainer, job, pods, self._connection.world.now())
+        return explain(read, job, pods, group)
+
+    async def _get_or_none(self, kind: Kind, name: str, model: type[Any]) -> Any:
+        try:
+            return await self._connection.get(kind, name, self.namespace, model=model)
+        except NotFound:
+            return None
+
+    async def _tensorboard(self, job: str, pods: list[Pod]) -> str:
+        service = await self._get_or_none(kinds.SERVICE, tensorboard_name(job), dict)
+        if service is None:
+            return ""
+        ports = service["spec"].get("ports") or [{}]
+        node_port = ports[0].get("nodePort")
+        host = next((p.status.host_ip for p in pods if p.status.host_ip), "")
+        return f"http://{host}:{node_port}" if node_port and host else ""
+
+    async def _priority_class(self, name: str) -> None:
+        try:
+            await self._connection.get(kinds.PRIORITY_CLASS, name)
+        except NotFound as error:
+            raise PosseError(
+                f"the priority class {name} does not exist; create it first"
+            ) from error
+
+    async def _create_owned(self, companion: dict[str, Any], job: dict[str, Any]) -> None:
+        owner = {
+            "apiVersion": job["apiVersion"],
+            "kind": job["kind"],
+            "name": job["metadata"]["name"],
+            "uid": job["metadata"]["uid"],
+        }
+        owned = {**companion, "metadata": {**companion["metadata"], "ownerReferences": [owner]}}
+        kind = _COMPANION_KINDS[companion["kind"]]
+        name = companion["metadata"]["name"]
+        try:
+            await self._connection.create(kind, owned, self.namespace)
+        except AlreadyExists as error:
+            existing = await self._connection.get(kind, name, self.namespace)
+            owners = existing["metadata"].get("ownerReferences") or []
+            if not any(o.get("kind") == job["kind"] for o in owners):
+                raise PosseError(
+                    f"{kind.singular} {name} already exists and belongs to somebody else"
+                ) from error
+            # A predecessor of the same name left it and its collection is under way.
+            await self._connection.delete(
+                kind, name, self.namespace, uid=existing["metadata"]["uid"]
+            )
+            await self._connection.create(kind, owned, self.namespace)
+
+
+def _belongs(pod: Pod, job: dict[str, Any]) -> bool:
+    metadata = job["metadata"]
+    return (
+        pod.metadata.labels.get(keys.JOB_NAME_LABEL) == metadata["name"]
+        and pod.metadata.namespace == metadata["namespace"]
+        and (pod.metadata.creation_timestamp or "") >= (metadata.get("creationTimestamp") or "")
+    )
+
+
+def as_document(job: TrainingJob) -> dict[str, Any]:
+    """The stable keys of `-o json` and `-o yaml`."""
+    return {
+        "name": job.name,
+        "namespace": job.namespace,
+        "uuid": job.uid,
+        "status": job.status,
+        "trainer": job.trainer,
+        "priority": job.priority,
+        "duration": f"{int(job.duration)}s",
+        "creationTimestamp": job.created,
+        "chiefName": job.chief,
+        "requestGPUs": job.requested_gpus,
+        "allocatedGPUs": job.allocated_gpus,
+        "tensorboard": job.tensorboard,
+        "instances": [
+            {
+                "name": i.name,
+                "status": i.status,
+                "age": f"{int(i.age)}s",
+                "node": i.node,
+                "nodeIP": i.node_ip,
+                "ip": i.ip,
+                "chief": i.chief,
+                "requestGPUs": i.gpus,
+                "gpuMetrics": {},
+                "creationTimestamp": i.created,
+            }
+            for i in job.instances
+        ],
+    }
