@@ -1,0 +1,49 @@
+"""Schemas of the built-in kinds."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from posse.objects.kinds import BUILT_IN, Kind
+from posse.objects.schemas import notation
+from posse.objects.schemas.decoding import decoder
+from posse.objects.schemas.fields import (
+    access,
+    cluster,
+    definitions,
+    meta,
+    pods,
+    volumes,
+    workloads,
+)
+from posse.objects.schemas.notation import Struct
+from posse.objects.schemas.structural import Schema
+
+STRUCTS: dict[str, Struct] = notation.read(
+    meta.STRUCTS,
+    pods.STRUCTS,
+    volumes.STRUCTS,
+    workloads.STRUCTS,
+    cluster.STRUCTS,
+    access.STRUCTS,
+    definitions.STRUCTS,
+)
+
+_BUILT_IN = {(kind.group, kind.kind): kind.kind for kind in BUILT_IN}
+
+
+@cache
+def core_schema(kind: Kind) -> Schema:
+    """The fields of a built-in kind; KeyError for any other."""
+    return decoder(STRUCTS, core_struct(kind).name)
+
+
+@cache
+def metadata_schema() -> Schema:
+    """ObjectMeta alone, for the `metadata` of any object, custom ones included."""
+    return decoder(STRUCTS, "ObjectMeta")
+
+
+def core_struct(kind: Kind) -> Struct:
+    """The struct of a built-in kind; KeyError for any other, also for one of the same name."""
+    return STRUCTS[_BUILT_IN[kind.group, kind.kind]]
