@@ -1,0 +1,135 @@
+"""Which server to talk to and as whom: from kubeconfig files, or from inside a pod."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from posse.kube.kubeconfig import ConfigError, Kubeconfig, KubeconfigFile, read_merged
+
+__all__ = [
+    "ConfigError",
+    "Kubeconfig",
+    "KubeconfigFile",
+    "Settings",
+    "in_cluster",
+    "kubeconfig_paths",
+    "load_kubeconfig",
+]
+
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a transport needs. Where both a file and its content are given, content wins."""
+
+    server: str
+    namespace: str = "default"
+    ca_file: Path | None = None
+    ca_data: bytes | None = None
+    client_cert_file: Path | None = None
+    client_cert_data: bytes | None = None
+    client_key_file: Path | None = None
+    client_key_data: bytes | None = None
+    token: str | None = None
+    token_file: Path | None = None
+    insecure: bool = False
+    tls_server_name: str | None = None
+    context: str = ""
+
+    def __repr__(self) -> str:
+        """Says where, never with what secret."""
+        return f"Settings(server={self.server!r}, namespace={self.namespace!r})"
+
+
+def kubeconfig_paths(environment: Mapping[str, str] | None = None) -> list[Path]:
+    """The files of $KUBECONFIG, else ~/.kube/config; the first is the one to write to."""
+    environment = os.environ if environment is None else environment
+    named = [Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return named or [Path(environment.get("HOME") or Path.home()) / ".kube" / "config"]
+
+
+def load_kubeconfig(
+    paths: Sequence[Path | str] | None = None, context: str | None = None
+) -> Settings:
+    """The settings of a context, by default of the one selected, of the merged files."""
+    files = kubeconfig_paths() if paths is None else [Path(path) for path in paths]
+    return _settings(read_merged(files), context, files)
+
+
+def in_cluster(
+    environment: Mapping[str, str] | None = None, *, account: Path = _SERVICE_ACCOUNT
+) -> Settings:
+    """The settings of a pod: the API server's address from its environment, the rest mounted.
+
+    The token is named, not read: the kubelet replaces it while the pod runs.
+    """
+    environment = os.environ if environment is None else environment
+    host = environment.get("KUBERNETES_SERVICE_HOST", "")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        raise ConfigError("not inside a cluster: KUBERNETES_SERVICE_HOST and _PORT are not set")
+    token, authority = account / "token", account / "ca.crt"
+    for path in (token, authority):
+        if not path.is_file():
+            raise ConfigError(f"not inside a cluster: {path} does not exist")
+    namespace = account / "namespace"
+    return Settings(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        namespace=(namespace.read_text().strip() if namespace.is_file() else "") or "default",
+        ca_file=authority,
+        token_file=token,
+    )
+
+
+def _settings(merged: Kubeconfig, name: str | None, files: Sequence[Path]) -> Settings:
+    where = ", ".join(str(path) for path in files)
+    name = name or merged.current_context
+    if not name:
+        raise ConfigError(f"no context is selected in {where}; name one with --context")
+    context = merged.contexts.get(name)
+    if context is None:
+        known = ", ".join(sorted(merged.contexts)) or "none"
+        raise ConfigError(f"there is no context {name!r} in {where}; there are: {known}")
+    cluster_name, user_name = context.text("cluster"), context.text("user")
+    cluster = merged.clusters.get(cluster_name)
+    if cluster is None:
+        raise ConfigError(
+            f"context {name!r} names cluster {cluster_name!r}, which is not in {where}"
+        )
+    server = cluster.text("server")
+    if not server:
+        raise ConfigError(f"cluster {cluster_name!r} has no server")
+    user = merged.users.get(user_name)
+    if user is None and user_name:
+        raise ConfigError(f"context {name!r} names user {user_name!r}, which is not in {where}")
+    settings = Settings(
+        server=server,
+        namespace=context.text("namespace") or "default",
+        context=name,
+        ca_file=cluster.path("certificate-authority"),
+        ca_data=cluster.data("certificate-authority-data"),
+        insecure=cluster.flag("insecure-skip-tls-verify"),
+        tls_server_name=cluster.text("tls-server-name") or None,
+    )
+    if user is None:
+        return settings
+    for unsupported in ("exec", "auth-provider"):
+        if unsupported in user.fields:
+            raise ConfigError(
+                f"user {user_name!r} signs in with {unsupported!r}, which is not supported yet; "
+                "use a token or a client certificate"
+            )
+    token = user.text("token")
+    return msgspec.structs.replace(
+        settings,
+        token=token or None,
+        token_file=user.path("tokenFile"),
+        client_cert_file=user.path("client-certificate"),
+        client_cert_data=user.data("client-certificate-data"),
+        client_key_file=user.path("client-key"),
+        client_key_data=user.data("client-key-data"),
+    )
