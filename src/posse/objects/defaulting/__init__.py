@@ -1,0 +1,40 @@
+"""What kube-apiserver fills in when it reads an object of a core kind.
+
+Clients see these values when they read back what they wrote, and later comparisons (is this the
+spec that was applied?) rely on them. Filling in twice changes nothing. Quantities come out in the
+form in which the server would write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from posse.objects import kinds
+from posse.objects.defaulting import configs, nodes, pods, services, workloads
+from posse.objects.defaulting.qos import qos_class
+from posse.objects.defaulting.workloads import job_selector
+from posse.objects.kinds import Kind
+from posse.objects.raw import Raw
+
+__all__ = ["default", "job_selector", "qos_class"]
+
+_BY_KIND: dict[Kind, Callable[[Raw], None]] = {
+    kinds.POD: pods.default_pod,
+    kinds.SERVICE: services.default_service,
+    kinds.JOB: workloads.default_job,
+    kinds.DEPLOYMENT: workloads.default_deployment,
+    kinds.REPLICA_SET: workloads.default_replica_set,
+    kinds.NODE: nodes.default_node,
+    kinds.NAMESPACE: configs.default_namespace,
+    kinds.SECRET: configs.default_secret,
+    kinds.PRIORITY_CLASS: configs.default_priority_class,
+    kinds.LIMIT_RANGE: configs.default_limit_range,
+    kinds.RESOURCE_QUOTA: configs.default_resource_quota,
+}
+
+
+def default(kind: Kind, obj: Raw) -> None:
+    """Fill in, in place, what the object leaves open."""
+    fill = _BY_KIND.get(kind)
+    if fill is not None:
+        fill(obj)
