@@ -33,8 +33,8 @@ class ForeignObjectError(Exception):
 async def create_owned(connection: Connection, kind: Kind, obj: Manifest) -> Manifest:
     """Create `obj`, which names its controller; an earlier creation of it counts as this one.
 
-    Raises ForeignObjectError when the name is taken by an object of another owner, and also by one of ours
-    that is being deleted: its replacement has to wait until it is gone.
+    Raises ForeignObjectError when the name is taken by an object of another owner, and also by one
+    of ours that is being deleted: its replacement has to wait until it is gone.
     """
     metadata = metadata_of(obj)
     owner = controller_of(obj)

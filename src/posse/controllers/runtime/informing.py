@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from posse.controllers.runtime.ownership import Key, Manifest, controller_of, key_of
-from posse.kube.cache import Cache, Change, Malformed
+from posse.kube.cache import Cache, Change
 from posse.kube.connection import Connection
 from posse.objects.kinds import Kind
-
-log = logging.getLogger(__name__)
 
 Listener = Callable[[Change[Manifest]], None]
 
@@ -37,11 +33,10 @@ class Informer:
         self.cache: Cache[Manifest] = Cache(
             connection,
             selection.kind,
-            dict[str, Any],
+            dict,
             namespace=namespace,
             labels=selection.labels,
             on_change=self._changed,
-            on_malformed=self._malformed,
         )
 
     def listen(self, listener: Listener) -> None:
@@ -75,9 +70,6 @@ class Informer:
         owned.pop(key_of(obj), None)
         if not owned:
             self._by_owner.pop(uid, None)
-
-    def _malformed(self, malformed: Malformed) -> None:
-        log.warning("%s left out: %s", self.selection.kind.qualified, malformed)
 
 
 def _by_key(item: tuple[Key, Manifest]) -> Key:

@@ -58,6 +58,16 @@ def controlled_by(obj: Mapping[str, Any], owner_uid: str) -> bool:
     return reference is not None and bool(owner_uid) and reference.get("uid") == owner_uid
 
 
+def is_leftover(obj: Mapping[str, Any], kind: Kind, owner: Mapping[str, Any]) -> bool:
+    """Whether it belongs to an earlier object of the owner's name: it will be collected."""
+    reference = controller_of(obj)
+    return (
+        reference is not None
+        and owner_key(obj, kind) == key_of(owner)
+        and reference.get("uid") != uid_of(owner)
+    )
+
+
 def owner_key(obj: Mapping[str, Any], kind: Kind) -> Key | None:
     """The key of the controlling `kind`, in whatever version the reference was written."""
     reference = controller_of(obj)

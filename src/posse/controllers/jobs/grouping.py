@@ -1,0 +1,187 @@
+"""A job as a gang: its PodGroup, and the marks that make its pods members.
+
+What the user made wins. A template that names a group is left as it is, and a PodGroup under the
+job's name that is not ours is used, not replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from posse.controllers.runtime import Manifest
+from posse.objects.keys import EXPECTS, GANG, GROUP_NAME, QUEUE_NAME, TASK_SPEC, VOLCANO_GROUP_NAME
+from posse.objects.kinds import POD_GROUP
+from posse.objects.meta import from_raw
+from posse.objects.mpijobs import SchedulingPolicy
+from posse.objects.pods import PodSpec
+from posse.objects.quantity import format_base_units
+from posse.objects.requests import pod_requests
+
+DEFAULT_QUEUE = "default"
+
+# Other dialects name the group in a label.
+_GROUP_ANNOTATIONS = (GROUP_NAME, VOLCANO_GROUP_NAME)
+_GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name")
+
+
+class GangSettings(msgspec.Struct, frozen=True):
+    """`--enable-gang-scheduling` and `--gang-scheduler-name`."""
+
+    enabled: bool = True
+    scheduler_name: str = "posse"
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What makes a pod a member of its group: an annotation, or a label in some dialects."""
+
+    where: str  # "annotations" or "labels"
+    key: str
+    group: str
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One role of the gang: so many pods of one template."""
+
+    role: str
+    replicas: int
+    template: Manifest
+
+
+def users_mark(parts: Iterable[Part]) -> Mark | None:
+    """The group that the user's own templates name; the first one speaks for the whole job."""
+    for part in parts:
+        metadata = part.template.get("metadata") or {}
+        for where, keys in (("annotations", _GROUP_ANNOTATIONS), ("labels", _GROUP_LABELS)):
+            named = metadata.get(where) or {}
+            for key in keys:
+                if named.get(key):
+                    return Mark(where, key, str(named[key]))
+    return None
+
+
+def wants_group(settings: GangSettings, job_metadata: Mapping[str, Any]) -> bool:
+    annotations = job_metadata.get("annotations") or {}
+    return settings.enabled and str(annotations.get(GANG, "")).lower() != "false"
+
+
+def marks(template: Manifest, role: str, mark: Mark | None, settings: GangSettings) -> Manifest:
+    """The template with role, group and scheduler filled in where the user left them open."""
+    metadata = dict(template.get("metadata") or {})
+    annotations = dict(metadata.get("annotations") or {})
+    annotations.setdefault(TASK_SPEC, role)
+    metadata["annotations"] = annotations
+    if mark is not None and users_mark([Part(role, 1, template)]) is None:
+        metadata[mark.where] = dict(metadata.get(mark.where) or {}) | {mark.key: mark.group}
+    spec = dict(template.get("spec") or {})
+    if settings.enabled and settings.scheduler_name and not spec.get("schedulerName"):
+        spec["schedulerName"] = settings.scheduler_name
+    return template | {"metadata": metadata, "spec": spec}
+
+
+def pod_group(
+    metadata: Manifest,
+    *,
+    min_member: int,
+    policy: SchedulingPolicy,
+    job_metadata: Mapping[str, Any],
+    parts: Sequence[Part],
+    min_resources: Mapping[str, Any] | None,
+    expects: Sequence[Part] = (),
+) -> Manifest:
+    """The PodGroup of a job. `parts` in the order in which their priority class counts."""
+    spec: Manifest = {"minMember": min_member}
+    if queue := policy.queue or _queue_of(job_metadata):
+        spec["queue"] = queue
+    if priority := policy.priority_class or _priority_of(parts):
+        spec["priorityClassName"] = priority
+    if min_resources:
+        spec["minResources"] = dict(min_resources)
+    annotations = {EXPECTS: announcement(expects)} if expects else {}
+    return {
+        "apiVersion": POD_GROUP.api_version,
+        "kind": POD_GROUP.kind,
+        "metadata": metadata | ({"annotations": annotations} if annotations else {}),
+        "spec": spec,
+    }
+
+
+def group_changes(present: Manifest, desired: Manifest) -> dict[str, Any]:
+    """The merge patch from the group that is there to the one that should be; {} when equal.
+
+    Only our own fields are compared: the scheduler writes others on the same object.
+    """
+    old, new = present.get("spec") or {}, desired["spec"]
+    spec: dict[str, Any] = {}
+    for name in ("minMember", "priorityClassName", "minResources"):
+        if (old.get(name) or None) != (new.get(name) or None):
+            spec[name] = new.get(name)
+    if (old.get("queue") or DEFAULT_QUEUE) != (new.get("queue") or DEFAULT_QUEUE):
+        spec["queue"] = new.get("queue")
+    changes: dict[str, Any] = {"spec": spec} if spec else {}
+    told = ((present.get("metadata") or {}).get("annotations") or {}).get(EXPECTS)
+    tell = (desired["metadata"].get("annotations") or {}).get(EXPECTS)
+    if told != tell:
+        changes["metadata"] = {"annotations": {EXPECTS: tell}}
+    return changes
+
+
+def announcement(parts: Sequence[Part]) -> str:
+    """`posse.dev/expects`: members that have no pod yet, with what their pods will ask for.
+
+    It does not change while their pods come and go, so nobody races with the scheduler over it.
+    """
+    expected: list[Manifest] = []
+    for part in parts:
+        spec = part.template.get("spec") or {}
+        entry: Manifest = {
+            "role": part.role,
+            "count": part.replicas,
+            "requests": _written(requests_of(part.template)),
+        }
+        if spec.get("nodeSelector"):
+            entry["nodeSelector"] = dict(sorted(spec["nodeSelector"].items()))
+        if spec.get("tolerations"):
+            entry["tolerations"] = spec["tolerations"]
+        expected.append(entry)
+    return msgspec.json.encode(expected).decode()
+
+
+def requests_of(template: Manifest) -> dict[str, int]:
+    """What one pod of the template asks for, in base units.
+
+    msgspec.ValidationError or QuantityError when the template says nonsense.
+    """
+    return pod_requests(from_raw(template.get("spec") or {}, PodSpec))
+
+
+def summed_requests(counted: Iterable[tuple[Part, int]]) -> dict[str, str]:
+    """The requests of so many pods of each part together, as quantities."""
+    total: dict[str, int] = {}
+    for part, count in counted:
+        for resource, amount in requests_of(part.template).items():
+            total[resource] = total.get(resource, 0) + amount * count
+    return _written({resource: amount for resource, amount in total.items() if amount})
+
+
+def _written(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {
+        resource: format_base_units(resource, amount)
+        for resource, amount in sorted(amounts.items())
+    }
+
+
+def _queue_of(job_metadata: Mapping[str, Any]) -> str:
+    for where in ("annotations", "labels"):
+        if queue := (job_metadata.get(where) or {}).get(QUEUE_NAME):
+            return str(queue)
+    return ""
+
+
+def _priority_of(parts: Iterable[Part]) -> str:
+    for part in parts:
+        if name := (part.template.get("spec") or {}).get("priorityClassName"):
+            return str(name)
+    return ""

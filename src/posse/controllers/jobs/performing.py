@@ -1,0 +1,191 @@
+"""Carrying a decision out: objects first, then the status, then the events that tell of it.
+
+Every step can be done twice: creations are by name and owner, deletions by uid, the status by
+resourceVersion. So a crash anywhere leaves nothing that the next look at the job does not mend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from posse.controllers.jobs.actions import (
+    Action,
+    Blocked,
+    Create,
+    Decision,
+    Delete,
+    Keep,
+    Merge,
+    Provide,
+)
+from posse.controllers.runtime import (
+    Context,
+    ForeignObjectError,
+    Manifest,
+    controlled_by,
+    controller_of,
+    create_owned,
+    delete_exactly,
+    is_leftover,
+    key_of,
+    metadata_of,
+    uid_of,
+)
+from posse.kube.connection import Patch
+from posse.kube.errors import Forbidden, Invalid, KubeError, NotFound
+from posse.objects.kinds import POD, Kind
+
+log = logging.getLogger(__name__)
+
+RESOURCE_EXISTS = "ErrResourceExists"
+FAILED_CREATE = "FailedCreate"
+_MOST_AT_ONCE = 16
+_LONGEST_MESSAGE = 1024
+
+
+async def perform(context: Context, kind: Kind, job: Manifest, decision: Decision) -> None:
+    """Do it all; where an object cannot be had, still write the status, then raise.
+
+    The caller's queue brings the job back after a raise.
+    """
+    trouble: KubeError | ForeignObjectError | None = None
+    for batch in _batches(decision.actions):
+        outcomes = await asyncio.gather(
+            *(_perform_one(context, action) for action in batch), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if outcome is None:
+                continue
+            if not isinstance(outcome, KubeError | ForeignObjectError):
+                raise outcome
+            _tell(context, kind, job, outcome)
+            trouble = trouble or outcome
+        if trouble is not None and not isinstance(batch[0], Blocked):
+            break
+    if decision.status is not None:
+        await _write_status(context, kind, job, decision.status)
+    for said in decision.says:
+        message = said.message[:_LONGEST_MESSAGE]
+        context.recorder.record(job, said.reason, message, warning=said.warning, kind=kind)
+    if trouble is not None:
+        raise trouble
+
+
+def _batches(actions: Sequence[Action]) -> Iterator[Sequence[Action]]:
+    """One action after another; a run of pods in growing batches.
+
+    A quota or a webhook that refuses pods is met by one request, not by a thousand.
+    """
+    start, size = 0, 1
+    while start < len(actions):
+        if not _is_pod_creation(actions[start]):
+            yield actions[start : start + 1]
+            start, size = start + 1, 1
+            continue
+        end = start
+        while end < len(actions) and end - start < size and _is_pod_creation(actions[end]):
+            end += 1
+        yield actions[start:end]
+        start, size = end, min(size * 2, _MOST_AT_ONCE)
+
+
+def _is_pod_creation(action: Action) -> bool:
+    return isinstance(action, Create) and action.kind == POD
+
+
+async def _perform_one(context: Context, action: Action) -> None:
+    connection = context.connection
+    match action:
+        case Create(kind, manifest):
+            await create_owned(connection, kind, manifest)
+        case Keep(kind, manifest):
+            await _keep(context, kind, manifest)
+        case Merge(kind, present, patch):
+            await _merge(context, kind, present, patch)
+        case Delete(kind, present):
+            await delete_exactly(connection, kind, present)
+        case Provide(kind, manifest, fill):
+            await _provide(context, kind, manifest, fill)
+        case Blocked(kind, present):
+            raise ForeignObjectError(kind, present)
+
+
+async def _keep(context: Context, kind: Kind, manifest: Manifest) -> None:
+    present = context.get(kind, key_of(manifest))
+    owner = controller_of(manifest) or {}
+    if present is None:
+        present = await create_owned(context.connection, kind, manifest)
+    if not controlled_by(present, str(owner.get("uid"))) or _is_ending(present):
+        raise ForeignObjectError(kind, present)
+    if changes := differences(present, manifest):
+        await _merge(context, kind, present, changes)
+
+
+async def _provide(context: Context, kind: Kind, manifest: Manifest, fill: Any) -> None:
+    namespace, name = key_of(manifest)
+    owner = controller_of(manifest) or {}
+    try:
+        present = await context.connection.get(kind, name, namespace)
+    except NotFound:
+        await create_owned(context.connection, kind, fill(context.world, manifest))
+        return
+    if not controlled_by(present, str(owner.get("uid"))) or _is_ending(present):
+        raise ForeignObjectError(kind, present)
+
+
+async def _merge(context: Context, kind: Kind, present: Manifest, patch: Mapping[str, Any]) -> None:
+    """A uid in the patch makes the server refuse it for any other object of that name."""
+    namespace, name = key_of(present)
+    metadata = dict(patch.get("metadata") or {}) | {"uid": uid_of(present)}
+    await context.connection.patch(
+        kind, name, dict(patch) | {"metadata": metadata}, namespace, how=Patch.MERGE
+    )
+
+
+async def _write_status(
+    context: Context, kind: Kind, job: Manifest, status: Mapping[str, Any]
+) -> None:
+    """Under the resourceVersion that was decided upon: an outdated decision is refused."""
+    try:
+        await context.connection.replace(kind, job | {"status": status}, subresource="status")
+    except NotFound:
+        log.debug("%s %s/%s is gone", kind.kind, *key_of(job))
+
+
+def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch that puts `desired`'s fields into `present`; {} where they are there."""
+    changes: dict[str, Any] = {}
+    for name, wanted in desired.items():
+        found = present.get(name) if isinstance(present, dict) else None
+        if name == "ownerReferences" or wanted == found:
+            continue
+        if name == "data":
+            # Keys that are no longer wanted go too.
+            dropped = {key: None for key in found or {} if key not in wanted}
+            changes[name] = dropped | wanted
+        elif isinstance(wanted, dict):
+            if inner := differences(found, wanted):
+                changes[name] = inner
+        else:
+            changes[name] = wanted
+    return changes
+
+
+def _is_ending(obj: Manifest) -> bool:
+    return bool(metadata_of(obj).get("deletionTimestamp"))
+
+
+def _tell(context: Context, kind: Kind, job: Manifest, trouble: Exception) -> None:
+    """An event where a person has to act; what passes by itself is not worth one."""
+    if isinstance(trouble, ForeignObjectError):
+        if trouble.ending or is_leftover(trouble.obj, kind, job):
+            return
+        reason, message = RESOURCE_EXISTS, str(trouble)
+    elif isinstance(trouble, Forbidden | Invalid):
+        reason, message = FAILED_CREATE, trouble.message
+    else:
+        return
+    context.recorder.record(job, reason, message[:_LONGEST_MESSAGE], warning=True, kind=kind)

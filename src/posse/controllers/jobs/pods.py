@@ -1,0 +1,94 @@
+"""Reading the state of pods from raw objects, which may lack any part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from posse.controllers.runtime import Manifest, metadata_of
+
+# The kubelet's words for a pod that it turned away before any container ran.
+_TURNED_AWAY_PREFIX = "OutOf"
+_TURNED_AWAY = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """One entry of `replicaStatuses`."""
+
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+    def as_status(self) -> dict[str, int]:
+        """As Go writes it: a zero is left out."""
+        return {
+            name: count
+            for name, count in (
+                ("active", self.active),
+                ("succeeded", self.succeeded),
+                ("failed", self.failed),
+            )
+            if count
+        }
+
+
+def phase_of(pod: Manifest) -> str:
+    return str(_status(pod).get("phase") or "Pending")
+
+
+def reason_of(pod: Manifest) -> str:
+    return str(_status(pod).get("reason") or "")
+
+
+def message_of(pod: Manifest) -> str:
+    return str(_status(pod).get("message") or "")
+
+
+def is_ending(obj: Manifest) -> bool:
+    """Deletion has been asked for; the object is not to be counted on any more."""
+    return bool(metadata_of(obj).get("deletionTimestamp"))
+
+
+def is_running(pod: Manifest) -> bool:
+    return phase_of(pod) == "Running" and not is_ending(pod)
+
+
+def is_ready(pod: Manifest) -> bool:
+    """By its Ready condition; a node that reports none vouches for a pod by running it."""
+    if not is_running(pod):
+        return False
+    conditions = _status(pod).get("conditions")
+    if isinstance(conditions, list):
+        for item in conditions:
+            if isinstance(item, dict) and item.get("type") == "Ready":
+                return item.get("status") == "True"
+    return True
+
+
+def is_evicted(pod: Manifest) -> bool:
+    """Put out by its node for want of resources: it ran, and what it held is lost."""
+    return phase_of(pod) == "Failed" and reason_of(pod) == "Evicted" and not is_ending(pod)
+
+
+def was_turned_away(pod: Manifest) -> bool:
+    """Its node refused it at the door: nothing ran, so a fresh pod loses nothing."""
+    reason = reason_of(pod)
+    return phase_of(pod) == "Failed" and (
+        reason.startswith(_TURNED_AWAY_PREFIX) or reason in _TURNED_AWAY
+    )
+
+
+def count(pods: Iterable[Manifest]) -> Counts:
+    phases = [phase_of(pod) for pod in pods if not is_ending(pod)]
+    return Counts(
+        active=phases.count("Running"),
+        succeeded=phases.count("Succeeded"),
+        failed=phases.count("Failed"),
+    )
+
+
+def _status(pod: Manifest) -> dict[str, Any]:
+    status = pod.get("status")
+    return status if isinstance(status, dict) else {}

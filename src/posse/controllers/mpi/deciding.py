@@ -1,0 +1,147 @@
+"""One look at an MPIJob: what is there in, what to do out. Pure, and equal for equal input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from posse.controllers.jobs import cleaning, conditions
+from posse.controllers.jobs.actions import NOTHING, Action, Blocked, Decision, Delete, Say
+from posse.controllers.jobs.drafting import StatusDraft
+from posse.controllers.jobs.pods import Counts, is_ending, is_evicted
+from posse.controllers.mpi import gang, members, status
+from posse.controllers.mpi.observing import Observed, Settings, Situation
+from posse.controllers.mpi.spec import WORKER_TYPE, managed_elsewhere, read
+from posse.controllers.mpi.validating import problems
+from posse.objects.kinds import MPI_JOB
+from posse.objects.times import parse_time
+
+
+def decide(seen: Observed, settings: Settings) -> Decision:
+    # 1. Leave alone what is being deleted and what another controller manages.
+    if is_ending(seen.job) or managed_elsewhere(seen.job):
+        return NOTHING
+
+    # 2. A spec that can never run is refused, once, with every reason.
+    try:
+        job = read(seen.job)
+        wrong = [str(problem) for problem in problems(job)]
+    except msgspec.ValidationError as error:
+        return _refuse(seen, [f"spec: Invalid value: {error}"])
+    if wrong:
+        return _refuse(seen, wrong)
+
+    # 3. A finished job only has to be tidied up, and to go when its time is over.
+    situation = Situation(seen, job, settings)
+    draft = StatusDraft(seen.job, seen.now)
+    if conditions.is_final(draft.conditions) and draft.completion_time is not None:
+        return _tidy_up(situation, draft)
+
+    # 4. One that has just ended says so first: what is tidied up can no longer be read.
+    status.begin(draft, job)
+    if _has_ended(situation, draft):
+        return Decision((), draft.result(), tuple(draft.says), after=0.0)
+
+    # 5. A suspended job keeps its names and gives up its seats.
+    if job.suspended:
+        return _rest(situation, draft)
+
+    # 6. Everything else should run.
+    return _work(situation, draft)
+
+
+def _refuse(seen: Observed, wrong: Sequence[str]) -> Decision:
+    message = "; ".join(wrong)
+    draft = StatusDraft(seen.job, seen.now)
+    complaint = (Say(status.VALIDATION_ERROR, message, warning=True),)
+    if draft.start_time is not None:
+        # It was sound when it began. What runs is left running until the spec is mended.
+        return Decision(says=complaint)
+    if not draft.set(conditions.FAILED, True, status.INVALID_SPEC, message, quiet=True):
+        return NOTHING
+    return Decision(status=draft.result(), says=complaint)
+
+
+def _tidy_up(situation: Situation, draft: StatusDraft) -> Decision:
+    job = situation.job
+    after: float | None = None
+    if job.run.ttl_seconds_after_finished is not None and draft.completion_time is not None:
+        expires = parse_time(draft.completion_time) + job.run.ttl_seconds_after_finished
+        after = expires - situation.seen.now
+        if after <= 0:
+            return Decision((Delete(MPI_JOB, situation.seen.job),))
+    policy = job.clean_pod_policy
+    actions: list[Action] = []
+    if _was_cut_short(draft):
+        # It did not end by itself: nobody else would ever end its launcher and workers.
+        policy = policy if policy == cleaning.ALL else cleaning.RUNNING
+        actions += members.halt(situation)
+    actions += members.dismiss(cleaning.to_delete(policy, situation.own_pods))
+    actions += gang.disband(situation)
+    if policy != cleaning.NONE:
+        draft.count(WORKER_TYPE, Counts())
+    return Decision(tuple(actions), draft.result(), (), after)
+
+
+def _has_ended(situation: Situation, draft: StatusDraft) -> bool:
+    """The launcher's end is the job's; so are a worker's eviction and the deadline."""
+    job, launcher = situation.job, situation.launcher
+    if launcher is not None and status.launcher_condition(launcher, "Complete"):
+        status.succeed(draft, job, launcher)
+    elif failure := status.launcher_condition(launcher, "Failed"):
+        status.fail_like_launcher(draft, job, failure, situation.seen.launcher_pods)
+    elif job.suspended:
+        return False
+    elif evicted := sum(map(is_evicted, situation.workers)):
+        status.fail(draft, status.EVICTED, f"{evicted}/{job.workers} workers are evicted")
+    elif _overdue(situation, draft):
+        status.fail_overdue(draft, job)
+    else:
+        return False
+    status.tally(draft, launcher, situation.seen.launcher_pods, situation.workers)
+    return True
+
+
+def _rest(situation: Situation, draft: StatusDraft) -> Decision:
+    status.suspend(draft, situation.job)
+    status.tally(draft, situation.launcher, (), ())
+    launcher = list(members.park(situation))
+    actions = [
+        *members.names(situation),
+        *members.keys(situation, launcher),
+        *members.dismiss(situation.own_pods),
+        *gang.disband(situation),
+        *launcher,
+    ]
+    return Decision(tuple(actions), draft.result(), tuple(draft.says))
+
+
+def _work(situation: Situation, draft: StatusDraft) -> Decision:
+    job, seen = situation.job, situation.seen
+    status.tally(draft, situation.launcher, seen.launcher_pods, situation.workers)
+    status.proceed(draft, job, seen.launcher_pods, situation.workers)
+    group = list(gang.gather(situation))
+    pods: list[Action] = []
+    if not any(isinstance(action, Blocked) for action in group):
+        pods = [*members.workers(situation), *members.launch(situation)]
+    actions = [*members.names(situation), *group, *members.keys(situation, pods), *pods]
+    left = _time_left(situation, draft)
+    return Decision(tuple(actions), draft.result(), tuple(draft.says), left)
+
+
+def _was_cut_short(draft: StatusDraft) -> bool:
+    failure = conditions.find(draft.conditions, conditions.FAILED) or {}
+    return failure.get("reason") in (status.DEADLINE, status.EVICTED)
+
+
+def _overdue(situation: Situation, draft: StatusDraft) -> bool:
+    left = _time_left(situation, draft)
+    return left is not None and left <= 0
+
+
+def _time_left(situation: Situation, draft: StatusDraft) -> float | None:
+    limit = situation.job.run.active_deadline_seconds
+    if limit is None or draft.start_time is None:
+        return None
+    return parse_time(draft.start_time) + limit - situation.seen.now
