@@ -1,0 +1,1 @@
+"""The whole system in one event loop, on virtual time."""

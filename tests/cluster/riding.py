@@ -1,0 +1,64 @@
+"""Builders and questions for tests of the whole system on virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from posse.client.submitting.mpi import MPIJob
+from posse.client.training import Training
+from posse.local.node.manifests import simulated_nodes
+from posse.objects import keys, kinds
+from posse.objects.pods import Pod
+from posse.virtual.cluster import VirtualCluster
+from posse.virtual.world import virtual_world
+
+
+@asynccontextmanager
+async def cluster(
+    nodes: int = 4, *, gpus: int = 2, seed: int = 0, **capacity: Any
+) -> AsyncIterator[VirtualCluster]:
+    made = simulated_nodes(nodes, gpus=gpus, **capacity)
+    async with VirtualCluster(virtual_world(seed), made) as running:
+        await running.until(lambda: _all_ready(running, nodes), "every node is Ready")
+        yield running
+
+
+async def _all_ready(running: VirtualCluster, count: int) -> bool:
+    listed = await running.connection.list(kinds.NODE)
+    ready = [
+        node
+        for node in listed.items
+        for condition in node["status"].get("conditions", ())
+        if condition["type"] == "Ready" and condition["status"] == "True"
+    ]
+    return len(ready) == count
+
+
+def mpi(name: str = "mpi", *, workers: int = 4, gpus: int = 2, **flags: Any) -> MPIJob:
+    return MPIJob(
+        name=name, image="horovod", workers=workers, gpus=gpus, command="mpirun train", **flags
+    )
+
+
+def training(running: VirtualCluster) -> Training:
+    return Training(running.connection, "default")
+
+
+async def pods_of(running: VirtualCluster, job: str) -> list[Pod]:
+    listed = await running.connection.list(
+        kinds.POD, "default", model=Pod, labels=f"{keys.JOB_NAME_LABEL}={job}"
+    )
+    return sorted(listed.items, key=lambda pod: pod.metadata.name)
+
+
+async def seated(running: VirtualCluster, job: str) -> int:
+    return sum(1 for pod in await pods_of(running, job) if pod.spec.node_name)
+
+
+async def wait_for_status(running: VirtualCluster, job: str, status: str) -> None:
+    async def holds() -> bool:
+        return (await training(running).get(job)).status == status
+
+    await running.until(holds, f"{job} is {status}")

@@ -1,0 +1,179 @@
+"""Gangs through every layer: submitted by a user, run by controllers, placed by the scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.cluster.riding import cluster, mpi, pods_of, seated, training, wait_for_status
+
+from posse.kube.errors import NotFound
+from posse.objects import kinds
+from posse.objects.groups import PodGroup
+from posse.virtual.cluster import VirtualCluster
+
+pytestmark = pytest.mark.looptime
+
+TEN_MINUTES = 600.0
+
+
+async def test_a_gang_one_seat_short_waits_whole() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi("mpi-dist", workers=5))
+
+        async def all_created() -> bool:
+            return len(await pods_of(running, "mpi-dist")) == 5
+
+        await running.until(all_created, "five workers exist")
+        await asyncio.sleep(TEN_MINUTES)
+        job = await training(running).get("mpi-dist")
+        assert [(i.name, i.status, i.node) for i in job.instances] == [
+            (f"mpi-dist-worker-{index}", "Pending", "N/A") for index in range(5)
+        ]
+
+
+async def test_why_names_what_is_asked_and_what_there_is() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi("mpi-dist", workers=5))
+        sentence = (await training(running).why("mpi-dist")).sentence
+        assert sentence.startswith("mpi-dist waits: ")
+        assert "10 GPUs" in sentence
+        assert "8" in sentence
+
+
+async def test_a_gang_that_fits_runs_whole_with_its_launcher() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi(workers=4))
+        await wait_for_status(running, "mpi", "RUNNING")
+        job = await training(running).get("mpi")
+        assert [i.status for i in job.instances] == ["Running"] * 5
+        assert [i.chief for i in job.instances] == [True, False, False, False, False]
+        assert sorted(i.node for i in job.instances[1:]) == [f"node-{n}" for n in range(4)]
+
+
+async def test_the_launcher_comes_after_its_workers() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi(workers=4))
+        seen: list[tuple[bool, int]] = []
+
+        async def launched() -> bool:
+            pods = await pods_of(running, "mpi")
+            launcher = any("launcher" in pod.metadata.name for pod in pods)
+            seen.append((launcher, sum(pod.status.phase == "Running" for pod in pods)))
+            return launcher
+
+        await running.until(launched, "the launcher exists")
+        assert all(running_pods < 5 for launcher, running_pods in seen if not launcher)
+        assert seen[-1][1] >= 4, "every worker runs when the launcher appears"
+
+
+async def test_workers_never_start_without_room_for_their_launcher() -> None:
+    async with cluster(1, gpus=8, cpus="4") as running:
+        # Four CPUs: two workers fit, but not with their launcher.
+        await training(running).submit(mpi(workers=2, gpus=1, cpu="2"))
+
+        async def explained() -> bool:
+            return "waits" in (await training(running).why("mpi")).sentence
+
+        await running.until(explained, "the job says that it waits")
+        await asyncio.sleep(TEN_MINUTES)
+        assert await seated(running, "mpi") == 0
+
+
+async def test_a_held_launcher_seat_is_not_given_away() -> None:
+    async with cluster(1, gpus=8, cpus="4") as running:
+        await training(running).submit(mpi("first", workers=1, gpus=1, cpu="2"))
+        await training(running).submit(mpi("second", workers=1, gpus=1, cpu="2"))
+        await wait_for_status(running, "first", "RUNNING")
+        assert await seated(running, "second") == 0
+
+
+async def test_without_a_gang_some_run_and_some_wait() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi(workers=5, gang=False))
+
+        async def four() -> bool:
+            return await seated(running, "mpi") == 4
+
+        await running.until(four, "four workers have a node")
+        await asyncio.sleep(60)
+        phases = sorted(pod.status.phase for pod in await pods_of(running, "mpi"))
+        assert phases == ["Pending"] + ["Running"] * 4
+        with pytest.raises(NotFound):
+            await _group(running, "mpi")
+
+
+async def test_room_that_becomes_free_starts_the_one_who_waits() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi("first", workers=4))
+        await wait_for_status(running, "first", "RUNNING")
+        await training(running).submit(mpi("second", workers=4))
+        await asyncio.sleep(60)
+        assert await seated(running, "second") == 0
+        await training(running).delete("first")
+        await wait_for_status(running, "second", "RUNNING")
+
+
+async def test_a_name_is_free_again_after_a_delete() -> None:
+    async with cluster(4, gpus=2) as running:
+        for workers in (5, 4):
+            await training(running).submit(mpi(workers=workers, tensorboard=True))
+            await asyncio.sleep(5)
+            if workers == 5:
+                await training(running).delete("mpi")
+        await wait_for_status(running, "mpi", "RUNNING")
+        assert len(await pods_of(running, "mpi")) == 5
+
+
+async def test_deleting_a_job_leaves_nothing_behind() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi(workers=4, tensorboard=True))
+        await wait_for_status(running, "mpi", "RUNNING")
+        await training(running).delete("mpi")
+
+        async def leftovers() -> list[str]:
+            return [
+                f"{kind.plural}/{item['metadata']['name']}"
+                for kind in (
+                    kinds.POD, kinds.JOB, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET,
+                    kinds.POD_GROUP, kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.MPI_JOB,
+                )
+                for item in (await running.connection.list(kind, "default")).items
+                if item["metadata"]["name"].startswith("mpi")
+            ]  # fmt: skip
+
+        async def gone() -> bool:
+            return await leftovers() == []
+
+        await running.until(gone, "nothing is left of the job", within=120)
+
+
+async def test_a_job_whose_command_ends_succeeds_and_its_workers_are_cleaned() -> None:
+    async with cluster(4, gpus=2) as running:
+        # The launcher runs for a minute; workers wait for ssh for ever, as sshd does.
+        job = mpi(workers=4)
+        manifest = job.manifest()
+        launcher = manifest["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"]
+        launcher["annotations"]["posse.dev/simulated-duration"] = "1m"
+        await running.connection.create(kinds.MPI_JOB, manifest, "default")
+        await wait_for_status(running, "mpi", "SUCCEEDED")
+
+        async def workers_gone() -> bool:
+            return not [p for p in await pods_of(running, "mpi") if "worker" in p.metadata.name]
+
+        await running.until(workers_gone, "cleanPodPolicy All removed the workers")
+
+
+async def test_the_group_says_that_it_runs() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi(workers=4))
+        await wait_for_status(running, "mpi", "RUNNING")
+
+        async def says_so() -> bool:
+            return (await _group(running, "mpi")).status.phase == "Running"
+
+        await running.until(says_so, "phase is Running")
+
+
+async def _group(running: VirtualCluster, name: str) -> PodGroup:
+    return await running.connection.get(kinds.POD_GROUP, name, "default", model=PodGroup)
