@@ -1,0 +1,196 @@
+"""Nodes as rows, resources as columns: what each node has, gives and keeps back.
+
+`free = allocatable - used - held`, in whole base units. A row belongs to a name, not to a node: a
+pod may be counted on a node before that node is known, and still be counted after it is gone. A
+row is given to another name only when nothing refers to it any more.
+
+Readers that keep something computed per row ask which rows were touched since they last looked.
+Room that came back for good is marked apart (`freed`): it is the only reason to look again at a
+gang that did not fit. Tentative changes mark nothing freed until they are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.facts import NodeFacts
+
+Ints = NDArray[np.int64]
+Rows = NDArray[np.intp]
+
+
+class Columns:
+    def __init__(self) -> None:
+        self.column: dict[str, int] = {}
+        self.row: dict[str, int] = {}
+        self.names: list[str] = []
+        self.nodes: list[NodeFacts | None] = []
+        self.allocatable: Ints = np.zeros((16, 8), np.int64)
+        self.used: Ints = np.zeros((16, 8), np.int64)
+        self.held: Ints = np.zeros((16, 8), np.int64)
+        self.touched: Ints = np.zeros(16, np.int64)
+        self.freed: Ints = np.zeros(16, np.int64)
+        # A count of changes, not of seconds.
+        self.clock = 0
+        self.last_freed = 0
+        self._references: list[int] = []
+        self._spare: list[int] = []
+        self._by_name: Rows | None = None
+        self._undo: list[tuple[Ints, Rows, Rows, Ints]] = []
+        self._depth = 0
+
+    # -- who is where ------------------------------------------------------------------------
+
+    def column_of(self, resource: str) -> int:
+        """The column of a resource; one that no node offers is a column of zeros."""
+        column = self.column.get(resource)
+        if column is None:
+            column = self.column[resource] = len(self.column)
+            if column == self.used.shape[1]:
+                self._grow(self.used.shape[0], 2 * column)
+        return column
+
+    def refer(self, name: str) -> int:
+        """The row of a node name, kept for that name until `unrefer`."""
+        row = self.row.get(name)
+        if row is None:
+            row = self.row[name] = self._new_row(name)
+        self._references[row] += 1
+        return row
+
+    def refer_again(self, row: int, times: int = 1) -> None:
+        self._references[row] += times
+
+    def unrefer(self, row: int, times: int = 1) -> None:
+        self._references[row] -= times
+        if self._references[row] == 0:
+            del self.row[self.names[row]]
+            self.names[row] = ""
+            self._spare.append(row)
+
+    def by_name(self) -> Rows:
+        """The rows of all known nodes in the order of their names: the last tie is broken here."""
+        if self._by_name is None:
+            known = sorted(n for n, row in self.row.items() if self.nodes[row] is not None)
+            self._by_name = np.array([self.row[n] for n in known], np.intp)
+        return self._by_name
+
+    def set_node(self, facts: NodeFacts) -> None:
+        row = self.row.get(facts.name)
+        old = None if row is None else self.nodes[row]
+        if old == facts:
+            return
+        if row is None or old is None:
+            row = self.refer(facts.name)
+            self._by_name = None
+        self.nodes[row] = facts
+        self._offer(row, facts.allocatable)
+
+    def remove_node(self, name: str) -> None:
+        row = self.row.get(name)
+        if row is None or self.nodes[row] is None:
+            return
+        self.nodes[row] = None
+        self._by_name = None
+        self._offer(row, {})
+        self.unrefer(row)
+
+    def _offer(self, row: int, allocatable: Mapping[str, int]) -> None:
+        columns = [self.column_of(resource) for resource in allocatable]
+        self.allocatable[row] = 0
+        self.allocatable[row, columns] = list(allocatable.values())
+        self.clock += 1
+        self.touched[row] = self.freed[row] = self.last_freed = self.clock
+
+    # -- amounts -----------------------------------------------------------------------------
+
+    def free(self) -> Ints:
+        size = len(self.names)
+        return self.allocatable[:size] - self.used[:size] - self.held[:size]
+
+    def free_at(self, rows: Rows, columns: Rows) -> Ints:
+        at = (rows[:, None], columns)
+        room: Ints = self.allocatable[at] - self.used[at] - self.held[at]
+        return room
+
+    def shift(self, amounts: Ints, rows: Rows, columns: Rows, by: Ints) -> None:
+        """Add `by[row, column]` to `used` or `held` at distinct rows."""
+        amounts[rows[:, None], columns] += by
+        self.clock += 1
+        self.touched[rows] = self.clock
+        if self._depth:
+            self._undo.append((amounts, rows, columns, by))
+        elif (by < 0).any():
+            self.freed[rows] = self.last_freed = self.clock
+
+    def touched_since(self, clock: int) -> Rows:
+        return np.flatnonzero(self.touched[: len(self.names)] > clock)
+
+    def freed_since(self, clock: int) -> Rows:
+        return np.flatnonzero(self.freed[: len(self.names)] > clock)
+
+    # -- growing -----------------------------------------------------------------------------
+
+    def _new_row(self, name: str) -> int:
+        if self._spare:
+            row = self._spare.pop()
+            self.names[row] = name
+            return row
+        row = len(self.names)
+        if row == self.used.shape[0]:
+            self._grow(2 * row, self.used.shape[1])
+        self.names.append(name)
+        self.nodes.append(None)
+        self._references.append(0)
+        return row
+
+    def _grow(self, rows: int, columns: int) -> None:
+        assert not self._depth, "facts do not change inside a tentative statement"
+        old_rows, old_columns = self.used.shape
+        wider = ((0, rows - old_rows), (0, columns - old_columns))
+        self.allocatable = np.pad(self.allocatable, wider)
+        self.used = np.pad(self.used, wider)
+        self.held = np.pad(self.held, wider)
+        self.touched = np.pad(self.touched, wider[0])
+        self.freed = np.pad(self.freed, wider[0])
+
+
+class Attempt:
+    """A statement: what happens to the columns inside is undone unless kept. Statements nest."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._mark = 0
+        self._kept = False
+
+    def __enter__(self) -> Attempt:
+        self._mark = len(self._columns._undo)
+        self._columns._depth += 1
+        return self
+
+    def keep(self) -> None:
+        self._kept = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        columns = self._columns
+        columns._depth -= 1
+        if error is not None or not self._kept:
+            while len(columns._undo) > self._mark:
+                amounts, rows, cols, by = columns._undo.pop()
+                amounts[rows[:, None], cols] -= by
+                columns.clock += 1
+                columns.touched[rows] = columns.clock
+        if columns._depth == 0:
+            for _, rows, _, by in columns._undo:
+                if (by < 0).any():
+                    columns.freed[rows] = columns.last_freed = columns.clock
+            columns._undo.clear()

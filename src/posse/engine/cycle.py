@@ -1,0 +1,39 @@
+"""One scheduling cycle: a view in, decisions out, gang by gang.
+
+At every yield the view already counts the yielded decision, so the caller may commit it, or refute
+it, before asking for the next one; events may be applied in between, and a cycle that is dropped
+halfway has lost nothing. A gang that waits is told so only when its verdict is new or has changed
+since the last time it was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from posse.engine.admitting import refusal
+from posse.engine.decisions import Decision
+from posse.engine.explaining import explain
+from posse.engine.healing import heal, wake_at
+from posse.engine.ordering import in_order
+from posse.engine.placing import Placement, place, start
+from posse.engine.policy import Policy
+from posse.engine.view import View
+
+
+def cycle(view: View, policy: Policy, now: float) -> Iterator[Decision]:
+    # 1. Gangs that have begun and miss a member: the seat is theirs before anyone else looks.
+    yield from heal(view, policy, now)
+
+    # 2. Everyone else in order: the whole minimum, or nothing.
+    for gang in in_order(view, policy):
+        outcome = refusal(view, gang) or place(view, gang, policy)
+        if isinstance(outcome, Placement):
+            yield start(view, gang, outcome)
+        else:
+            view.shortfalls.record(gang, outcome)
+
+    # 3. Whoever still waits is told why.
+    yield from explain(view)
+
+
+__all__ = ["cycle", "wake_at"]

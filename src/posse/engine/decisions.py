@@ -1,0 +1,85 @@
+"""What the engine answers: seats to bind, seats to hold, gangs to let go, and why others wait."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+
+class Seat(Struct, frozen=True, gc=False):
+    """This pod goes to this node."""
+
+    uid: str
+    pod: str
+    node: str
+
+
+class HeldSeat(Struct, frozen=True, gc=False):
+    """Room kept on this node for a member of this role that has no pod yet."""
+
+    role: str
+    node: str
+
+
+class Start(Struct, frozen=True):
+    """Bind these seats together.
+
+    With them the gang is whole, or as whole as its minimum asks; it may be a first start, the
+    completion of a half-bound gang, a replacement, or members beyond the minimum. `holds` are all
+    seats the gang holds from now on: they must be written before the first bind. A Start without
+    seats says only that the holds moved.
+    """
+
+    gang: str
+    seats: tuple[Seat, ...]
+    holds: tuple[HeldSeat, ...] = ()
+
+
+class Release(Struct, frozen=True):
+    """Give up these (uid, name) pods: the gang is half-bound and cannot be completed."""
+
+    gang: str
+    pods: tuple[tuple[str, str], ...]
+    why: str
+
+
+class Reason(Enum):
+    """Why a gang waits. Autoscalers add nodes for the first one only."""
+
+    UNSCHEDULABLE = "Unschedulable"
+    INCOMPLETE = "GangIncomplete"
+    QUEUE_CLOSED = "QueueClosed"
+    QUEUE_MISSING = "QueueMissing"
+    QUOTA = "QueueQuotaExceeded"
+    RESERVED = "Reserved"
+
+
+class Shortage(Struct, frozen=True):
+    """One resource the gang is short of, in base units: asked in all, free now, and in total.
+
+    `free` and `total` count the nodes that the gang may use.
+    """
+
+    resource: str
+    asked: int
+    free: int
+    total: int
+
+
+class Verdict(Struct, frozen=True):
+    """Why a gang waits, in one sentence that reads well after `<name> waits: `."""
+
+    reason: Reason
+    sentence: str
+    short: tuple[Shortage, ...] = ()
+    # The gang runs at its minimum; only members beyond it wait.
+    surplus: bool = False
+
+
+class Wait(Struct, frozen=True):
+    gang: str
+    verdict: Verdict
+
+
+Decision = Start | Release | Wait

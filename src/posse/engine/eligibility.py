@@ -1,0 +1,92 @@
+"""Which nodes a pod may use at all: asked once per set of constraints, then per changed node."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Columns, Rows
+from posse.engine.facts import Constraints, NodeFacts, Taint
+
+_CORDON: Final = Taint("node.kubernetes.io/unschedulable")
+# An autoscaler is about to delete the node. A pod that tolerates the taint may stay until then,
+# but a gang that begins there would lose a member at once.
+_LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
+_REPELLING: Final = ("NoSchedule", "NoExecute")
+
+
+class Bar(IntEnum):
+    """What keeps a pod off a node; the first that applies is the one told."""
+
+    NONE = 0
+    UNKNOWN = 1
+    SELECTOR = 2
+    NOT_READY = 3
+    LEAVING = 4
+    CORDON = 5
+    TAINT = 6
+
+
+def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
+    if node is None:
+        return Bar.UNKNOWN
+    for key, value in constraints.node_selector:
+        if node.labels.get(key) != value:
+            return Bar.SELECTOR
+    if not node.ready:
+        return Bar.NOT_READY
+    if any(taint.key in _LEAVING for taint in node.taints):
+        return Bar.LEAVING
+    if not node.schedulable and not _tolerated(_CORDON, constraints):
+        return Bar.CORDON
+    if untolerated(node, constraints) is not None:
+        return Bar.TAINT
+    return Bar.NONE
+
+
+def untolerated(node: NodeFacts, constraints: Constraints) -> Taint | None:
+    for taint in node.taints:
+        if taint.effect in _REPELLING and not _tolerated(taint, constraints):
+            return taint
+    return None
+
+
+def _tolerated(taint: Taint, constraints: Constraints) -> bool:
+    return any(toleration.tolerates(taint) for toleration in constraints.tolerations)
+
+
+class Eligibility:
+    """The bars of one set of constraints, row by row; 0 where the node may be used."""
+
+    def __init__(self, columns: Columns, constraints: Constraints) -> None:
+        self.constraints = constraints
+        self._columns = columns
+        self._bars: NDArray[np.int8] = np.zeros(0, np.int8)
+        self._seen: list[NodeFacts | None] = []
+        self._clock = -1
+
+    def bars(self) -> NDArray[np.int8]:
+        self.refresh(self._columns.touched_since(self._clock))
+        self._clock = self._columns.clock
+        return self._bars[: len(self._seen)]
+
+    def refresh(self, rows: Rows) -> None:
+        """Bring these rows up to date; a row whose node says the same is not asked again."""
+        nodes = self._columns.nodes
+        if len(self._bars) < len(nodes):
+            grown = np.full(2 * len(nodes), Bar.UNKNOWN, np.int8)
+            grown[: len(self._bars)] = self._bars
+            self._bars = grown
+        self._seen.extend([None] * (len(nodes) - len(self._seen)))
+        for row in rows.tolist():
+            if self._seen[row] is not nodes[row]:
+                self._seen[row] = nodes[row]
+                self._bars[row] = bar(nodes[row], self.constraints)
+
+    def at(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether each of these rows, all refreshed before, may be used."""
+        usable: NDArray[np.bool_] = self._bars[rows] == Bar.NONE
+        return usable

@@ -1,0 +1,216 @@
+"""How many pods of one shape each node could seat now, and which seats to choose.
+
+Pods of one shape can trade places, so placing n of them is one pass over the nodes, not n. The
+counts are kept between passes; only rows touched since the last look are counted again.
+
+Choosing is exact: n pods are seated whenever the nodes have n seats for them. Among all ways it
+prefers, in this order: nodes the caller names; for pods that ask no device, nodes that have none,
+then those with the fewest devices left; the fewest nodes; of these the smallest that will do, so
+that whole nodes stay whole; the fewest free devices; the node's name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Columns, Ints, Rows
+from posse.engine.eligibility import Eligibility
+from posse.engine.facts import Shape
+from posse.engine.resources import is_device
+
+NO_ROWS: Rows = np.zeros(0, np.intp)
+
+
+class Seats:
+    """Some rows, and how many pods go to each."""
+
+    __slots__ = ("counts", "rows")
+
+    def __init__(self, rows: Rows, counts: Ints) -> None:
+        self.rows = rows
+        self.counts = counts
+
+    @staticmethod
+    def one(row: int) -> Seats:
+        return Seats(np.array([row], np.intp), np.ones(1, np.int64))
+
+    def each(self) -> list[int]:
+        """One row per seat."""
+        return np.repeat(self.rows, self.counts).tolist()
+
+
+class Seating:
+    def __init__(self, columns: Columns, shape: Shape, eligibility: Eligibility) -> None:
+        self.shape = shape
+        self.eligibility = eligibility
+        self.asked = dict(shape.requests)
+        self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
+        self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
+        self.asks_devices = any(is_device(resource) for resource in self.asked)
+        self._table = columns
+        self._seats: Ints = np.zeros(0, np.int64)
+        self._grade: Ints = np.zeros(0, np.int64)
+        self._total = 0
+        self._clock = -1
+
+    # -- counting ----------------------------------------------------------------------------
+
+    def total(self) -> int:
+        self._refresh()
+        return self._total
+
+    def seats(self) -> Ints:
+        """Seats per row."""
+        self._refresh()
+        return self._seats
+
+    def _refresh(self) -> None:
+        table = self._table
+        if self._clock == table.clock:
+            return
+        rows = table.touched_since(self._clock)
+        self._clock = table.clock
+        if len(self._seats) < len(table.touched):
+            room = len(table.touched) - len(self._seats)
+            self._seats = np.pad(self._seats, (0, room))
+            self._grade = np.pad(self._grade, (0, room))
+        self.eligibility.refresh(rows)
+        free = table.free_at(rows, self.columns)
+        seats = (free // self.amounts).min(axis=1)
+        seats[(seats < 0) | ~self.eligibility.at(rows)] = 0
+        self._total += int(seats.sum() - self._seats[rows].sum())
+        self._seats[rows] = seats
+        self._grade[rows] = self._grades(rows, free)
+
+    def _grades(self, rows: Rows, free: Ints) -> Ints:
+        """Lower is better: free devices of the kinds asked for; or of any, where none is."""
+        if self.asks_devices:
+            asked = [at for at, resource in enumerate(self.asked) if is_device(resource)]
+            left: Ints = free[:, asked].sum(axis=1)
+            return left
+        devices = np.array(
+            [at for resource, at in self._table.column.items() if is_device(resource)], np.intp
+        )
+        offered = (self._table.allocatable[rows[:, None], devices] > 0).any(axis=1)
+        left = np.maximum(self._table.free_at(rows, devices), 0).sum(axis=1)
+        graded: Ints = np.where(offered, left + 1, 0)
+        return graded
+
+    # -- choosing ----------------------------------------------------------------------------
+
+    def choose(self, count: int, prefer: Rows = NO_ROWS) -> Seats:
+        """The best seats for `count` pods, of which there must be as many (see `total`)."""
+        self._refresh()
+        by_name = self._table.by_name()
+        rows = by_name[self._seats[by_name] > 0]
+        chosen: list[Rows] = []
+        counts: list[Ints] = []
+        left = count
+        for tier in self._tiers(rows, prefer):
+            seats = self._seats[tier]
+            here = min(left, int(seats.sum()))
+            picked, taken = _fewest(seats, self._grade[tier], here)
+            chosen.append(tier[picked])
+            counts.append(taken)
+            left -= here
+            if not left:
+                break
+        return Seats(np.concatenate(chosen), np.concatenate(counts))
+
+    def at(self, rows: list[int], count: int) -> Seats:
+        """Seats on exactly these rows, in their order: up to `count`, fewer where room lacks."""
+        self._refresh()
+        taken: dict[int, int] = {}
+        for row in rows:
+            if count and taken.get(row, 0) < self._seats[row]:
+                taken[row] = taken.get(row, 0) + 1
+                count -= 1
+        return Seats(np.array(list(taken), np.intp), np.array(list(taken.values()), np.int64))
+
+    def _tiers(self, rows: Rows, prefer: Rows) -> Iterator[Rows]:
+        """Nodes to be filled before the next ones are looked at."""
+        if len(prefer):
+            own = np.isin(rows, prefer)
+            if own.any():
+                yield rows[own]
+            rows = rows[~own]
+        if self.asks_devices:
+            yield rows
+            return
+        grades = self._grade[rows]
+        for grade in np.unique(grades).tolist():
+            yield rows[grades == grade]
+
+
+def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
+    """Positions of the fewest nodes that seat `count` pods together, and how many sit on each."""
+    useful = np.minimum(seats, count)
+    histogram = np.bincount(useful)
+    sizes = np.flatnonzero(histogram).tolist()
+    wanted = _sizes({size: int(histogram[size]) for size in sizes}, count)
+    picked = [
+        _tightest(np.flatnonzero(useful == size), grades, number) for size, number in wanted.items()
+    ]
+    positions: Rows = np.concatenate(picked)
+    taken = useful[positions]
+    # The sizes add up to the count or, in the largest ones, to a little more.
+    surplus = int(taken.sum()) - count
+    at = len(taken) - 1
+    while surplus:
+        less = min(surplus, int(taken[at]) - 1)
+        taken[at] -= less
+        surplus -= less
+        at -= 1
+    return positions, taken
+
+
+def _sizes(available: dict[int, int], count: int) -> dict[int, int]:
+    """How many nodes of each size to take: as few as can be, and of those the smallest.
+
+    At each step it takes the smallest size that still lets the largest ones do the rest.
+    """
+    sizes = sorted(available)
+    largest: list[int] = []
+    covered = 0
+    for size in reversed(sizes):
+        if covered >= count:
+            break
+        number = min(available[size], -(-(count - covered) // size))
+        largest.extend([size] * number)
+        covered += number * size
+    left = dict(available)
+    taken: dict[int, int] = {}
+    # What the nodes other than the one being chosen can take at most.
+    rest = sum(largest[:-1])
+    for others in range(len(largest) - 1, -1, -1):
+        at = bisect_left(sizes, count - rest)
+        while not left[sizes[at]]:
+            at += 1
+        size = sizes[at]
+        left[size] -= 1
+        taken[size] = taken.get(size, 0) + 1
+        count -= size
+        if others:
+            rest -= largest[others - 1]
+    return taken
+
+
+def _tightest(positions: Rows, grades: Ints, number: int) -> Rows:
+    """The `number` positions of lowest grade; among equals the first, which is first by name."""
+    if len(positions) == number:
+        return positions
+    own = grades[positions]
+    chosen: list[Rows] = []
+    while number:
+        best = own.min()
+        equal = positions[own == best][:number]
+        chosen.append(equal)
+        number -= len(equal)
+        if number:
+            keep: NDArray[np.bool_] = own != best
+            positions, own = positions[keep], own[keep]
+    return np.concatenate(chosen)

@@ -1,0 +1,272 @@
+"""The cluster as the engine sees it: changed in place by events, never copied.
+
+Events may come in any order: a pod before its node or its group is kept and counted. What the
+engine decided is counted at once (assumed) and stands against events that have not heard of it,
+until it is confirmed, refuted or gone. Equal facts give an equal view whatever order they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from posse.engine.columns import Attempt, Columns, Rows
+from posse.engine.eligibility import Eligibility
+from posse.engine.facts import (
+    Constraints,
+    GroupFacts,
+    NodeFacts,
+    PodFacts,
+    QueueFacts,
+    Shape,
+)
+from posse.engine.gangs import NOWHERE, Gang, Hold, Member
+from posse.engine.seating import Seating, Seats
+from posse.engine.shortfalls import Shortfalls
+
+
+class View:
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self.gangs: dict[str, Gang] = {}
+        self.members: dict[str, Member] = {}
+        self.queues: dict[str, QueueFacts] = {}
+        # Gangs that changed since the cycle looked at them.
+        self.stirred: dict[str, Gang] = {}
+        # Gangs that have begun and miss something.
+        self.ailing: dict[str, Gang] = {}
+        # Gangs that did not fit, and those whose verdict is still to be told.
+        self.shortfalls = Shortfalls(self.columns)
+        # The columns' clock when the ailing were last looked at, and the holds last checked.
+        self.healed = -1
+        self.inspected = -1
+        self._seatings: WeakValueDictionary[Shape, Seating] = WeakValueDictionary()
+        self._eligibilities: WeakValueDictionary[Constraints, Eligibility] = WeakValueDictionary()
+
+    # -- nodes and queues --------------------------------------------------------------------
+
+    def set_node(self, facts: NodeFacts) -> None:
+        self.columns.set_node(facts)
+
+    def remove_node(self, name: str) -> None:
+        self.columns.remove_node(name)
+
+    def set_queue(self, facts: QueueFacts) -> None:
+        if self.queues.get(facts.name) != facts:
+            self.queues[facts.name] = facts
+            self._stir_queue(facts.name)
+
+    def remove_queue(self, name: str) -> None:
+        if self.queues.pop(name, None) is not None:
+            self._stir_queue(name)
+
+    def _stir_queue(self, name: str) -> None:
+        for gang in self.gangs.values():
+            if gang.facts is not None and gang.facts.queue == name:
+                self.stir(gang)
+
+    # -- groups ------------------------------------------------------------------------------
+
+    def set_group(self, facts: GroupFacts) -> None:
+        gang = self._gang(facts.key)
+        if gang.facts == facts:
+            return
+        if gang.facts is not None and gang.facts.uid != facts.uid:
+            self._end_group(gang)
+            gang = self._gang(facts.key)
+        gang.facts = facts
+        gang.expected = [self.seating(expected.shape) for expected in facts.expects]
+        self.stir(gang)
+
+    def remove_group(self, key: str) -> None:
+        gang = self.gangs.get(key)
+        if gang is not None and gang.facts is not None:
+            self._end_group(gang)
+
+    def _end_group(self, gang: Gang) -> None:
+        """The group is gone; its pods may outlive it, or belong to the next of that name."""
+        self.set_holds(gang, [])
+        self._forget(gang)
+        if gang.members:
+            successor = self.gangs[gang.key] = Gang(gang.key, members=gang.members)
+            self.stir(successor)
+
+    def _forget(self, gang: Gang) -> None:
+        self.shortfalls.remove(gang)
+        self.stirred.pop(gang.key, None)
+        self.ailing.pop(gang.key, None)
+        del self.gangs[gang.key]
+
+    # -- pods --------------------------------------------------------------------------------
+
+    def set_pod(self, facts: PodFacts) -> None:
+        old = self.members.get(facts.uid)
+        if old is not None and old.facts == facts:
+            return
+        new = Member(facts, self.seating(facts.shape), NOWHERE)
+        if facts.node is not None:
+            new.row = self.columns.refer(facts.node)
+        if old is not None:
+            new.leaving = old.leaving
+            if facts.node is None and old.assumed:
+                new.row, new.assumed = old.row, True
+                self.columns.refer_again(old.row)
+            if (
+                (new.row, new.seating, new.going, facts.gang, facts.role)
+                == (old.row, old.seating, old.going, old.facts.gang, old.facts.role)
+            ) and new.order == old.order:
+                self._replace_quietly(new)
+                return
+            self._detach(old, moved=(new.row, new.seating) != (old.row, old.seating))
+        self._attach(new, count=old is None or (new.row, new.seating) != (old.row, old.seating))
+
+    def remove_pod(self, uid: str) -> None:
+        member = self.members.get(uid)
+        if member is not None:
+            self._detach(member, moved=True)
+
+    def refute(self, uid: str) -> None:
+        """An assumed bind or release of this pod did not happen."""
+        member = self.members.get(uid)
+        if member is None or not (member.assumed or member.leaving):
+            return
+        member.leaving = False
+        if member.assumed:
+            self._count(member, -1)
+            self.columns.unrefer(member.row)
+            member.row, member.assumed = NOWHERE, False
+        if member.facts.gang is not None:
+            self.stir(self.gangs[member.facts.gang])
+
+    def _replace_quietly(self, member: Member) -> None:
+        """Nothing the engine decides by has changed (most often: an assumed bind is confirmed)."""
+        if member.row != NOWHERE:
+            self.columns.unrefer(member.row)
+        self.members[member.facts.uid] = member
+        if member.facts.gang is not None:
+            gang = self.gangs[member.facts.gang]
+            gang.members[member.facts.uid] = member
+            gang.forget_muster()
+
+    def _attach(self, member: Member, *, count: bool) -> None:
+        self.members[member.facts.uid] = member
+        if count:
+            self._count(member, 1)
+        if member.facts.gang is not None:
+            gang = self._gang(member.facts.gang)
+            gang.members[member.facts.uid] = member
+            self.stir(gang)
+
+    def _detach(self, member: Member, *, moved: bool) -> None:
+        del self.members[member.facts.uid]
+        if moved:
+            self._count(member, -1)
+        if member.row != NOWHERE:
+            self.columns.unrefer(member.row)
+        if member.facts.gang is not None:
+            gang = self.gangs[member.facts.gang]
+            del gang.members[member.facts.uid]
+            if gang.facts is None and not gang.members:
+                self._forget(gang)
+            else:
+                self.stir(gang)
+
+    def _count(self, member: Member, sign: int) -> None:
+        if member.row != NOWHERE:
+            self.take(member.seating, Seats.one(member.row), sign)
+
+    # -- what the cycle does -----------------------------------------------------------------
+
+    def tentatively(self) -> Attempt:
+        """`with view.tentatively() as attempt:` the columns go back unless `attempt.keep()`."""
+        return Attempt(self.columns)
+
+    def take(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
+        """Count pods of one shape on (or, with -1, off) these seats."""
+        by = np.multiply.outer(seats.counts * sign, seating.amounts)
+        self.columns.shift(self.columns.used, seats.rows, seating.columns, by)
+
+    def hold(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
+        by = np.multiply.outer(seats.counts * sign, seating.amounts)
+        self.columns.shift(self.columns.held, seats.rows, seating.columns, by)
+
+    def let_go(self, holds: Iterable[Hold]) -> None:
+        """Make the seats of these holds free, in the columns only."""
+        for hold in holds:
+            self.hold(hold.seating, Seats.one(hold.row), -1)
+
+    def set_holds(self, gang: Gang, holds: list[Hold]) -> None:
+        """Replace a gang's holds, columns and all."""
+        self.let_go(gang.holds)
+        for hold in holds:
+            self.hold(hold.seating, Seats.one(hold.row))
+        self.record_holds(gang, holds)
+
+    def record_holds(self, gang: Gang, holds: list[Hold]) -> None:
+        """Replace a gang's holds where the columns already count the new ones."""
+        old, gang.holds = gang.holds, holds
+        for hold in holds:
+            self.columns.refer_again(hold.row)
+        for hold in old:
+            self.columns.unrefer(hold.row)
+
+    def assume(self, member: Member, row: int) -> None:
+        """This member sits there; the columns already count it."""
+        self.columns.refer_again(row)
+        member.row, member.assumed = row, True
+
+    def stir(self, gang: Gang) -> None:
+        gang.forget_muster()
+        self.stirred[gang.key] = gang
+
+    def seating(self, shape: Shape) -> Seating:
+        seating = self._seatings.get(shape)
+        if seating is None:
+            eligibility = self._eligibilities.get(shape.constraints)
+            if eligibility is None:
+                eligibility = Eligibility(self.columns, shape.constraints)
+                self._eligibilities[shape.constraints] = eligibility
+            seating = self._seatings[shape] = Seating(self.columns, shape, eligibility)
+        return seating
+
+    def rows_of(self, gang: Gang) -> Rows:
+        """Where the gang sits."""
+        return np.array(sorted({m.row for m in gang.muster.seated}), np.intp)
+
+    def _gang(self, key: str) -> Gang:
+        gang = self.gangs.get(key)
+        if gang is None:
+            gang = self.gangs[key] = Gang(key)
+        return gang
+
+    # -- proof -------------------------------------------------------------------------------
+
+    def validate(self) -> None:
+        """Recount everything from the facts and compare. For tests: costs as much as a restart."""
+        columns = self.columns
+        used = np.zeros_like(columns.used)
+        held = np.zeros_like(columns.held)
+        for member in self.members.values():
+            if member.row != NOWHERE:
+                used[member.row, member.seating.columns] += member.seating.amounts
+                assert columns.names[member.row], f"{member.facts.name} sits on a recycled row"
+            if member.facts.node is not None:
+                assert columns.names[member.row] == member.facts.node
+            if member.facts.gang is not None:
+                gang = self.gangs[member.facts.gang]
+                assert gang.members[member.facts.uid] is member
+        for gang in self.gangs.values():
+            for hold in gang.holds:
+                held[hold.row, hold.seating.columns] += hold.seating.amounts
+        assert (used == columns.used).all(), "used differs from a recount"
+        assert (held == columns.held).all(), "held differs from a recount"
+        for row, node in enumerate(columns.nodes):
+            offered = {} if node is None else node.allocatable
+            for resource, column in columns.column.items():
+                assert columns.allocatable[row, column] == offered.get(resource, 0)
+        for shape, seating in sorted(self._seatings.items(), key=lambda item: repr(item[0])):
+            fresh = Seating(columns, shape, Eligibility(columns, shape.constraints))
+            assert (fresh.seats() == seating.seats()).all(), f"stale seats of {shape}"
+            assert fresh.total() == seating.total()
