@@ -35,10 +35,7 @@ def sentence_of(error: BaseException) -> str:
         case click.exceptions.Exit() | click.Abort() | KeyboardInterrupt():
             return ""
         case click.UsageError():
-            # pflag's users expect to be told where to look.
-            path = error.ctx.command_path if error.ctx else "posse"
-            message = error.format_message()
-            return f"{message} (see `{path} --help`)"
+            return _usage(error)
         case click.ClickException():
             return error.format_message()
         case Unreachable():
@@ -53,6 +50,13 @@ def sentence_of(error: BaseException) -> str:
         f"internal error: {type(error).__name__}: {error}"
         " (run again with --loglevel=debug to see where)"
     )
+
+
+def _usage(error: click.UsageError) -> str:
+    message = one_line(error.format_message())
+    if type(error) is click.UsageError or error.ctx is None:
+        return message  # one of ours: it already says what to write
+    return f"{message} (see `{error.ctx.command_path} --help`)"
 
 
 def one_line(text: str) -> str:

@@ -8,6 +8,7 @@ from posse.cli.grammar import switch
 from posse.cli.job_flags import RENAMED, job_flags, request_of
 from posse.cli.layout import document
 from posse.cli.options import App, verb
+from posse.client.errors import PosseError
 from posse.client.submitting.mpi import MPIJob
 
 
@@ -31,6 +32,10 @@ def mpi(
         "mpirun python train.py"
     """
     job = MPIJob(**request_of(app, flags, command))
+    try:
+        job.manifest()
+    except PosseError as error:
+        raise click.UsageError(str(error)) from error
     with app.client() as client:
         created = client.submit(job, dry_run=dry_run)
         namespace = client.namespace
