@@ -1,0 +1,294 @@
+"""Carries out decisions: gang by gang in the order of the plan, a few gangs at a time.
+
+What is decided already counts in the view, so nothing here is in a hurry to be right: every doubt
+is settled by reading, and whatever did not happen is refuted, for the next cycle to decide again.
+
+The order within a gang is what makes a crash harmless: first the PodGroup is read live, then the
+phase and the held seats that a successor would rely on are written, and only then are its pods
+bound, all together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+import msgspec
+
+from posse.engine.decisions import Release, Seat, Start
+from posse.kube.connection import Connection
+from posse.kube.errors import KubeError, NotFound
+from posse.objects import keys
+from posse.objects.groups import PodGroup
+from posse.objects.kinds import POD_GROUP
+from posse.objects.pods import Pod
+from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise, Outcome
+from posse.scheduler.reading.claims import is_alone
+from posse.scheduler.reading.groups import (
+    INQUEUE,
+    STARTED,
+    GroupTerms,
+    read_group,
+    write_holds,
+)
+from posse.scheduler.reading.quarantine import Unreadable
+from posse.scheduler.releasing import Releaser
+
+_log = logging.getLogger(__name__)
+
+Holds = tuple[tuple[str, str], ...]
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A decision, and what was known of the gang when it was made."""
+
+    decision: Start | Release
+    terms: GroupTerms | None = None
+    ran: bool = False
+
+
+class Outbox(Protocol):
+    """Where it is told what really happened."""
+
+    def refute(self, uid: str) -> None:
+        """A bind or a release did not happen."""
+        ...
+
+    def fact(self, pod: Pod) -> None:
+        """A pod turned out to be other than the cache has it."""
+        ...
+
+    def gone(self, uid: str) -> None: ...
+
+    def group(self, group: PodGroup) -> None:
+        """A PodGroup as it is after our own write."""
+        ...
+
+    def abandoned(self, gang: str, why: str, awaited: int | None) -> None:
+        """Nothing was bound: what the decision was made on is not so any more.
+
+        Where the view does not know it yet, `awaited` is the generation of the PodGroup that it
+        has to see first, or None if no generation tells.
+        """
+        ...
+
+    def failed(self, gang: str, why: str) -> None:
+        """The API server would not do it."""
+        ...
+
+    def started(self, gang: str, seats: tuple[Seat, ...]) -> None: ...
+
+    def released(self, gang: str, why: str) -> None: ...
+
+    def takes_pods(self, node: str) -> bool: ...
+
+
+class _Abandon(Exception):
+    def __init__(self, why: str, awaited: int | None = None) -> None:
+        super().__init__(why)
+        self.awaited = awaited
+
+
+class Committer:
+    def __init__(
+        self,
+        connection: Connection,
+        binder: Binder,
+        releaser: Releaser,
+        outbox: Outbox,
+        *,
+        gangs_in_flight: int,
+        binds_in_flight: int,
+    ) -> None:
+        self._connection = connection
+        self._binder = binder
+        self._releaser = releaser
+        self._outbox = outbox
+        self._gangs_in_flight = gangs_in_flight
+        self._binds_in_flight = binds_in_flight
+        self._slots = asyncio.Semaphore(binds_in_flight)
+        self._orders: asyncio.Queue[Order] = asyncio.Queue()
+        self._under_way: dict[str, list[Order]] = {}
+
+    def submit(self, order: Order) -> None:
+        """To be carried out after all earlier orders for the same gang."""
+        behind = self._under_way.get(order.decision.gang)
+        if behind is not None:
+            behind.append(order)
+            return
+        self._under_way[order.decision.gang] = []
+        self._orders.put_nowait(order)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(self._gangs_in_flight):
+                workers.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            order = await self._orders.get()
+            gang = order.decision.gang
+            if isinstance(order.decision, Start):
+                await self._start(order.decision, order)
+            else:
+                await self._release(order.decision)
+            behind = self._under_way[gang]
+            if behind:
+                self._orders.put_nowait(behind.pop(0))
+            else:
+                del self._under_way[gang]
+
+    # Starting.
+
+    async def _start(self, start: Start, order: Order) -> None:
+        holds = tuple((held.role, held.node) for held in start.holds)
+        try:
+            for seat in start.seats:
+                if not self._outbox.takes_pods(seat.node):
+                    raise _Abandon(f"node {seat.node} takes no pods any more", awaited=0)
+            if not is_alone(start.gang):
+                await self._prepare(start.gang, order, holds)
+        except _Abandon as abandon:
+            for seat in start.seats:
+                self._outbox.refute(seat.uid)
+            self._outbox.abandoned(start.gang, str(abandon), abandon.awaited)
+            return
+        except KubeError as error:
+            for seat in start.seats:
+                self._outbox.refute(seat.uid)
+            self._outbox.failed(start.gang, f"its PodGroup could not be read or written: {error}")
+            return
+        outcomes = await self._bind_all(start.seats)
+        denied = ""
+        for seat, outcome in zip(start.seats, outcomes, strict=True):
+            match outcome:
+                case Gone():
+                    self._outbox.gone(seat.uid)
+                case Otherwise(pod=pod):
+                    if not pod.spec.node_name:
+                        self._outbox.refute(seat.uid)
+                    self._outbox.fact(pod)
+                case Denied(why=why):
+                    denied = denied or f"{seat.pod} could not be bound to {seat.node}: {why}"
+                    self._outbox.refute(seat.uid)
+        bound = tuple(
+            seat
+            for seat, outcome in zip(start.seats, outcomes, strict=True)
+            if isinstance(outcome, Bound)
+        )
+        if denied:
+            self._outbox.failed(start.gang, denied)
+        elif bound:
+            self._outbox.started(start.gang, bound)
+        if len(bound) == len(start.seats) and not is_alone(start.gang):
+            await self._let_go_of_holds(start.gang, order, holds)
+
+    async def _prepare(self, gang: str, order: Order, holds: Holds) -> None:
+        """Makes sure that the PodGroup is the one decided on, and that it says what must outlive
+        us, before the first bind."""
+        decided_on = order.terms
+        if decided_on is None:
+            raise _Abandon("its PodGroup is gone")
+        namespace, _, name = gang.partition("/")
+        group, now = await self._read(namespace, name, decided_on)
+        if group.status.phase in STARTED and not order.ran:
+            # Its earlier run is over. Half-bound under the old phase, it would look like a running
+            # gang that lost members.
+            group = await self._connection.patch(
+                POD_GROUP,
+                name,
+                {"metadata": {"uid": decided_on.uid}, "status": {"phase": INQUEUE}},
+                namespace,
+                subresource="status",
+                model=PodGroup,
+            )
+            self._outbox.group(group)
+        missing = [hold for hold in holds if hold not in now.holds]
+        if missing:
+            # Seats given up by this decision stay written until its binds are through.
+            await self._write_holds(namespace, name, decided_on, (*now.holds, *missing))
+
+    async def _read(
+        self, namespace: str, name: str, decided_on: GroupTerms
+    ) -> tuple[PodGroup, GroupTerms]:
+        try:
+            group = await self._connection.get(POD_GROUP, name, namespace, model=PodGroup)
+        except NotFound:
+            raise _Abandon("its PodGroup is gone") from None
+        return group, self._verify(group, decided_on)
+
+    def _verify(self, group: PodGroup, decided_on: GroupTerms) -> GroupTerms:
+        if group.metadata.uid != decided_on.uid or group.metadata.deleting:
+            raise _Abandon("its PodGroup is gone")
+        try:
+            now = read_group(group)
+        except Unreadable as error:
+            raise _Abandon(str(error)) from error
+        if (now.generation, now.min_member, now.queue, now.expects) != (
+            decided_on.generation,
+            decided_on.min_member,
+            decided_on.queue,
+            decided_on.expects,
+        ):
+            raise _Abandon("its PodGroup has just changed", now.generation)
+        return now
+
+    async def _write_holds(
+        self, namespace: str, name: str, decided_on: GroupTerms, holds: Holds
+    ) -> None:
+        text = write_holds(holds) if holds else None
+        try:
+            group = await self._connection.patch(
+                POD_GROUP,
+                name,
+                {"metadata": {"uid": decided_on.uid, "annotations": {keys.HELD: text}}},
+                namespace,
+                model=PodGroup,
+            )
+        except NotFound:
+            raise _Abandon("its PodGroup is gone") from None
+        self._verify(group, decided_on)
+        self._outbox.group(group)
+
+    async def _let_go_of_holds(self, gang: str, order: Order, holds: Holds) -> None:
+        """Seats that found their owners, or moved, are no longer written down.
+
+        Left behind, they do no harm: a seat is held only while an announced member is missing.
+        """
+        decided_on = order.terms
+        if decided_on is None or all(hold in holds for hold in decided_on.holds):
+            return
+        namespace, _, name = gang.partition("/")
+        try:
+            await self._write_holds(namespace, name, decided_on, holds)
+        except (KubeError, _Abandon) as error:
+            _log.info("%s: held seats stay written: %s", gang, error)
+
+    async def _bind_all(self, seats: tuple[Seat, ...]) -> list[Outcome]:
+        outcomes: dict[str, Outcome] = {}
+        left = iter(seats)
+
+        async def worker() -> None:
+            for seat in left:
+                async with self._slots:
+                    outcomes[seat.uid] = await self._binder.bind(seat)
+
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(min(len(seats), self._binds_in_flight)):
+                workers.create_task(worker())
+        return [outcomes[seat.uid] for seat in seats]
+
+    # Releasing.
+
+    async def _release(self, release: Release) -> None:
+        failure = ""
+        for uid, name in release.pods:
+            why = await self._releaser.release(uid, name, release.why)
+            if why:
+                failure = failure or f"{name} could not be released: {why}"
+                self._outbox.refute(uid)
+        if failure:
+            self._outbox.failed(release.gang, failure)
+        else:
+            self._outbox.released(release.gang, release.why)

@@ -1,0 +1,160 @@
+"""One gang as its objects show it: the PodGroup, and its pods counted by how far they have come."""
+
+from __future__ import annotations
+
+import msgspec
+
+from posse.engine.facts import DEFAULT_QUEUE, GroupFacts
+from posse.objects import keys
+from posse.objects.groups import PodGroup, PriorityClass
+from posse.objects.meta import Key
+from posse.objects.pods import Pod
+from posse.scheduler.reading.claims import is_alone
+from posse.scheduler.reading.groups import GroupTerms
+from posse.scheduler.reading.pods import Place, created_at
+from posse.scheduler.reading.priorities import priority_of
+
+
+class Member(msgspec.Struct, frozen=True):
+    pod: Pod
+    place: Place
+    problem: str = ""  # why it is barred, as a sentence without a subject
+
+
+class Muster:
+    """Counts are kept as members come and go, so that a gang of ten thousand costs no more per
+    event than a gang of two.
+
+    `ran` says that the gang has run whole once, and has not ended since: from then on members are
+    replaced one by one. It is read from the phase when the gang is first seen, since an earlier
+    leader may have started it, and kept by counting after that.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.alone = is_alone(key)
+        self.group: PodGroup | None = None
+        self.terms: GroupTerms | None = None
+        self.problem = ""  # why the PodGroup cannot be used
+        self.members: dict[str, Member] = {}
+        self.ran = False
+        self.withheld = ""  # why it may not be decided on for now
+        self.awaited: int | None = None  # the generation that ends that
+        self._counts = dict.fromkeys(Place, 0)
+        self._priorities: dict[int, int] = {}
+        self._orphans = 0  # live members that nobody would recreate
+
+    def put(self, member: Member) -> None:
+        uid = member.pod.metadata.uid
+        self.drop(uid)
+        self.members[uid] = member
+        self._count(member, 1)
+
+    def drop(self, uid: str) -> None:
+        member = self.members.pop(uid, None)
+        if member is not None:
+            self._count(member, -1)
+
+    def take_group(self, group: PodGroup, terms: GroupTerms | None, problem: str) -> None:
+        """The PodGroup as it is now. Its word on having run counts only at first sight."""
+        if terms is not None and (self.terms is None or self.terms.uid != terms.uid):
+            self.ran = terms.ran
+        self.group, self.problem = group, problem
+        self.terms = terms if terms is not None else self.terms
+
+    def lose_group(self) -> None:
+        self.group = self.terms = None
+        self.problem = self.withheld = ""
+        self.awaited = None
+        self.ran = False
+
+    def review(self) -> None:
+        """Whether it runs whole, now that the members are as they are."""
+        if self.whole:
+            self.ran = True
+        elif not self.seated and not self.count(Place.SUCCEEDED):
+            self.ran = False
+
+    @property
+    def empty(self) -> bool:
+        return not self.members and self.group is None
+
+    def count(self, place: Place) -> int:
+        return self._counts[place]
+
+    @property
+    def seated(self) -> int:
+        return self._counts[Place.BOUND] + self._counts[Place.RUNNING]
+
+    @property
+    def minimum(self) -> int:
+        return 1 if self.terms is None else self.terms.min_member
+
+    @property
+    def whole(self) -> bool:
+        """At least the minimum really has its nodes, or has ended well on them."""
+        there = self.seated + self.count(Place.SUCCEEDED)
+        return there > 0 and there >= self.minimum
+
+    @property
+    def finished(self) -> bool:
+        """Every member has ended well, and nobody is left to start."""
+        return 0 < len(self.members) == self.count(Place.SUCCEEDED)
+
+    @property
+    def only(self) -> Member | None:
+        """The member of a group of one."""
+        return next(iter(self.members.values()), None)
+
+    def facts(self, classes: dict[Key, PriorityClass]) -> GroupFacts | None:
+        """What the engine is to know of the gang; None while it must not be decided on."""
+        if self.alone:
+            return self._facts_of_one()
+        if self.terms is None or self.group is None or self.problem or self.withheld:
+            return None
+        if self.group.metadata.deleting or self.finished:
+            return None
+        ended = self.count(Place.SUCCEEDED) if self.ran else 0
+        return GroupFacts(
+            key=self.key,
+            uid=self.terms.uid,
+            queue=self.terms.queue,
+            priority=priority_of(self.terms.priority_class, classes, self._priorities),
+            created=self.terms.created,
+            min_member=max(0, self.terms.min_member - ended),
+            started=self.ran,
+            expects=self.terms.expects,
+            holds=self.terms.holds,
+            recreated=bool(self.members) and not self._orphans,
+        )
+
+    def _facts_of_one(self) -> GroupFacts | None:
+        member = self.only
+        if member is None or not (member.place is Place.WAITING or member.place.seated):
+            return None
+        if self.withheld:
+            return None
+        meta = member.pod.metadata
+        return GroupFacts(
+            key=self.key,
+            uid=meta.uid,
+            queue=meta.annotations.get(keys.QUEUE_NAME) or DEFAULT_QUEUE,
+            priority=member.pod.spec.priority or 0,
+            created=created_at(meta),
+            min_member=1,
+            started=member.place.seated,
+            recreated=not self._orphans,
+        )
+
+    def _count(self, member: Member, step: int) -> None:
+        self._counts[member.place] += step
+        if member.place.finished:
+            return
+        priority = member.pod.spec.priority or 0
+        left = self._priorities.get(priority, 0) + step
+        if left:
+            self._priorities[priority] = left
+        else:
+            self._priorities.pop(priority, None)
+        if member.pod.metadata.controller is None:
+            self._orphans += step

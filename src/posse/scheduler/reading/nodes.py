@@ -1,0 +1,45 @@
+"""Nodes: what they offer, and whether they take anything."""
+
+from __future__ import annotations
+
+from posse.engine.facts import NodeFacts, Taint
+from posse.objects.nodes import Node
+from posse.objects.quantity import QuantityError, base_units
+
+# Autoscalers put these on a node that they are about to remove.
+_LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
+
+
+def read_node(node: Node, *, trusted: bool = True) -> tuple[NodeFacts, str]:
+    """Facts, and what could not be read of them ("" when all could).
+
+    A node that is not wholly understood stays in the view, so that whatever runs there keeps its
+    seat, but takes nothing new; nor does one that is not `trusted`.
+    """
+    allocatable: dict[str, int] = {}
+    why = ""
+    for resource, amount in sorted(node.status.allocatable.items()):
+        field = f"status.allocatable[{resource}]"
+        try:
+            units = base_units(resource, amount, field)
+        except QuantityError as error:
+            why = why or str(error)
+            continue
+        if units < 0:
+            why = why or f"{field}: {amount!r} is less than nothing"
+            continue
+        allocatable[resource] = units
+    leaving = any(taint.key in _LEAVING for taint in node.spec.taints)
+    facts = NodeFacts(
+        name=node.metadata.name,
+        allocatable=allocatable,
+        labels=node.metadata.labels,
+        taints=tuple(Taint(t.key, t.value, t.effect) for t in node.spec.taints),
+        ready=node.ready,
+        schedulable=node.schedulable
+        and trusted
+        and not leaving
+        and not why
+        and not node.metadata.deleting,
+    )
+    return facts, why

@@ -1,0 +1,132 @@
+"""Pods: what they ask for, and how far they have come."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from posse.engine.facts import Constraints, PodFacts, Requests, Shape, Toleration, requests_of
+from posse.objects import pods as objects
+from posse.objects.meta import ObjectMeta
+from posse.objects.pods import Pod, PodSpec
+from posse.objects.quantity import QuantityError
+from posse.objects.requests import pod_requests
+from posse.objects.times import parse_time
+from posse.scheduler.reading.claims import role_of
+from posse.scheduler.reading.quarantine import Unreadable
+
+CLAIMS_ARE_NOT_ALLOCATED = "has resourceClaims, which Posse does not allocate"
+
+
+class Place(Enum):
+    """How far a member has come. The order is that of a pod's life."""
+
+    GATED = "gated"  # somebody holds it back: it is no member yet
+    BARRED = "barred"  # it can never be placed as it is, and says why
+    WAITING = "waiting"
+    BOUND = "bound"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def seated(self) -> bool:
+        return self in (Place.BOUND, Place.RUNNING)
+
+    @property
+    def finished(self) -> bool:
+        return self in (Place.SUCCEEDED, Place.FAILED)
+
+
+def place_of(pod: Pod) -> Place:
+    phase = pod.status.phase
+    if phase == "Succeeded":
+        return Place.SUCCEEDED
+    if phase == "Failed":
+        return Place.FAILED
+    if pod.spec.node_name:
+        return Place.RUNNING if phase == "Running" else Place.BOUND
+    if pod.spec.scheduling_gates:
+        return Place.GATED
+    if pod.spec.resource_claims:
+        return Place.BARRED
+    return Place.WAITING
+
+
+def read_pod(pod: Pod, gang: str | None, shape: Shape) -> PodFacts:
+    meta = pod.metadata
+    return PodFacts(
+        uid=meta.uid,
+        name=f"{meta.namespace}/{meta.name}",
+        gang=gang,
+        role=role_of(pod),
+        shape=shape,
+        node=pod.spec.node_name or None,
+        created=created_at(meta),
+        deleting=meta.deletion_timestamp is not None,
+    )
+
+
+def created_at(meta: ObjectMeta) -> float:
+    if not meta.creation_timestamp:
+        return 0.0
+    try:
+        return parse_time(meta.creation_timestamp)
+    except ValueError as error:
+        raise Unreadable("metadata.creationTimestamp", str(error)) from error
+
+
+class Shapes:
+    """Shapes by the text they were read from.
+
+    The pods of one template ask for the same in the same words, so their quantities are parsed
+    once; and equal shapes are one object, which the engine compares by identity first.
+    """
+
+    def __init__(self, limit: int = 4096) -> None:
+        self._limit = limit
+        self._known: dict[bytes, Shape] = {}
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def of(self, spec: PodSpec) -> Shape:
+        asked = (
+            [container.resources for container in spec.containers],
+            [(init.resources, init.restart_policy) for init in spec.init_containers],
+            spec.resources,
+            spec.overhead,
+            spec.node_selector,
+            spec.tolerations,
+        )
+        text = self._encoder.encode(asked)
+        shape = self._known.get(text)
+        if shape is None:
+            shape = Shape(read_requests(spec), constraints(spec.node_selector, spec.tolerations))
+            if len(self._known) >= self._limit:
+                self._known.clear()
+            self._known[text] = shape
+        return shape
+
+
+def read_requests(spec: PodSpec) -> Requests:
+    try:
+        amounts = pod_requests(spec)
+    except QuantityError as error:
+        raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
+    return requests(amounts)
+
+
+def requests(amounts: dict[str, int]) -> Requests:
+    for resource, amount in amounts.items():
+        if amount < 0:
+            raise Unreadable(f"requests[{resource}]", f"{amount} is less than nothing")
+    return requests_of(amounts)
+
+
+def constraints(
+    node_selector: dict[str, str], tolerations: list[objects.Toleration]
+) -> Constraints:
+    return Constraints(
+        tuple(sorted(node_selector.items())),
+        tuple(Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in tolerations),
+    )

@@ -1,0 +1,298 @@
+"""Keeps the engine's view in step with the caches, one object at a time.
+
+Changes are applied between cycles only, so the view never moves under a deciding engine. An event
+touches its own object; what follows for its gang is worked out once per round, in `refresh`.
+
+Two facts of Kubernetes are relied on: a bind cannot be undone, so a pod that was seen on a node
+never reads as unbound again, however stale the event; and a pod's requests do not change while its
+spec reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from posse.engine.facts import GroupFacts, Shape
+from posse.engine.view import View
+from posse.kube.cache import Change
+from posse.objects.groups import PodGroup, PriorityClass, Queue
+from posse.objects.kinds import NODE, POD, POD_GROUP
+from posse.objects.meta import Key, ObjectMeta
+from posse.objects.nodes import Node
+from posse.objects.pods import Pod
+from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.groups import read_group
+from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.nodes import read_node
+from posse.scheduler.reading.pods import (
+    CLAIMS_ARE_NOT_ALLOCATED,
+    Place,
+    Shapes,
+    place_of,
+    read_pod,
+)
+from posse.scheduler.reading.quarantine import Quarantine, Unreadable
+from posse.scheduler.reading.queues import read_queue
+
+
+class _Known(msgspec.Struct):
+    """What was made of a pod when it was last read."""
+
+    pod: Pod
+    gang: str | None
+    shape: Shape | None
+
+
+class Reader:
+    def __init__(self, view: View, claims: Claims, quarantine: Quarantine) -> None:
+        self.musters: dict[str, Muster] = {}
+        self.queues: dict[str, Queue] = {}
+        self._view = view
+        self._claims = claims
+        self._quarantine = quarantine
+        self._shapes = Shapes()
+        self._pods: dict[str, _Known] = {}
+        self._nodes: dict[str, Node] = {}
+        self._classes: dict[Key, PriorityClass] = {}
+        self._told: dict[str, GroupFacts] = {}
+        self._touched: dict[str, None] = {}
+        # Pods whose requests nobody can tell, by the node that they are on.
+        self._spoilers: dict[str, dict[str, None]] = {}
+        self._undecodable: dict[Key, str] = {}
+        self._taking: dict[str, bool] = {}
+
+    # Changes, one method per kind.
+
+    def pod(self, change: Change[Pod]) -> None:
+        if change.new is None:
+            if change.old is not None:
+                self._forget(change.old.metadata.uid)
+        else:
+            self._remember(change.new)
+
+    def node(self, change: Change[Node]) -> None:
+        if change.new is not None:
+            self._nodes[change.new.metadata.name] = change.new
+            self._set_node(change.new)
+        elif change.old is not None:
+            name = change.old.metadata.name
+            self._nodes.pop(name, None)
+            self._taking.pop(name, None)
+            self._quarantine.discharge(change.old.metadata.uid)
+            self._view.remove_node(name)
+
+    def group(self, change: Change[PodGroup]) -> None:
+        group = change.new or change.old
+        if group is None:
+            return
+        muster = self._muster(f"{group.metadata.namespace}/{group.metadata.name}")
+        if change.new is None:
+            self._quarantine.discharge(group.metadata.uid)
+            muster.lose_group()
+            return
+        if muster.group is not None and _older(group.metadata, muster.group.metadata):
+            return  # our own write is newer
+        try:
+            muster.take_group(group, read_group(group), "")
+            self._quarantine.discharge(group.metadata.uid)
+        except Unreadable as error:
+            muster.take_group(group, None, str(error))
+            self._quarantine.admit(POD_GROUP, group, group.metadata.uid, str(error))
+        if muster.awaited is not None and group.metadata.generation >= muster.awaited:
+            self.admit(muster.key)
+
+    def queue(self, change: Change[Queue]) -> None:
+        queue = change.new or change.old
+        if queue is None:
+            return
+        name = queue.metadata.name
+        if change.new is None:
+            self.queues.pop(name, None)
+            self._view.remove_queue(name)
+        else:
+            self.queues[name] = queue
+            self._view.set_queue(read_queue(queue))
+        self._touch_all()
+
+    def priority_class(self, change: Change[PriorityClass]) -> None:
+        if change.new is not None:
+            self._classes[change.new.key] = change.new
+        elif change.old is not None:
+            self._classes.pop(change.old.key, None)
+        self._touch_all()
+
+    def undecodable(self, nodes: Mapping[Key, str]) -> None:
+        """The pods that are no pods to us, each with its node ("" for none), as they are now."""
+        before, self._undecodable = self._undecodable, dict(nodes)
+        for node in dict.fromkeys((*before.values(), *nodes.values())):
+            if found := self._nodes.get(node):
+                self._set_node(found)
+
+    # What the scheduler itself learns.
+
+    def refute(self, uid: str) -> None:
+        """A bind or a release that was decided did not happen."""
+        self._view.refute(uid)
+        if known := self._pods.get(uid):
+            self._touch(known.gang)
+
+    def gone(self, uid: str) -> None:
+        """A pod is not there any more, whatever its cache still has."""
+        self._forget(uid)
+
+    def fact(self, pod: Pod) -> None:
+        """A pod read live, newer than its cache may be."""
+        if pod.metadata.uid in self._pods:
+            self._remember(pod)
+
+    def withhold(self, gang: str, why: str, awaited: int | None = None) -> bool:
+        """Decide nothing about the gang until `admit`, or until its PodGroup reaches `awaited`.
+
+        False when there is nothing to wait for.
+        """
+        muster = self.musters.get(gang)
+        if muster is None:
+            return False
+        seen = muster.group.metadata.generation if muster.group is not None else 0
+        if awaited is not None and seen >= awaited:
+            return False
+        muster.withheld, muster.awaited = why, awaited
+        self._touch(gang)
+        return True
+
+    def admit(self, gang: str) -> None:
+        if muster := self.musters.get(gang):
+            muster.withheld, muster.awaited = "", None
+            self._touch(gang)
+
+    def takes_pods(self, node: str) -> bool:
+        """Whether the node can still be given to anybody."""
+        return self._taking.get(node, False)
+
+    # Once per round.
+
+    def refresh(self) -> dict[str, None]:
+        """Tells the view what the changes mean for their gangs; answers with those gangs."""
+        touched, self._touched = self._touched, {}
+        for key in touched:
+            muster = self.musters.get(key)
+            if muster is None:
+                continue
+            muster.review()
+            try:
+                facts = None if muster.empty else muster.facts(self._classes)
+            except Unreadable:
+                facts = None  # the pod itself is in quarantine for the same reason
+            if facts is None:
+                if self._told.pop(key, None) is not None:
+                    self._view.remove_group(key)
+            elif self._told.get(key) != facts:
+                self._told[key] = facts
+                self._view.set_group(facts)
+            if muster.empty:
+                del self.musters[key]
+        return touched
+
+    def _remember(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        known = self._pods.get(uid)
+        if known is not None and known.pod.spec.node_name and not pod.spec.node_name:
+            return
+        gang = self._claims.gang_of(pod)
+        self._part(known, gang, uid)
+        place = place_of(pod)
+        shape, problem = None, ""
+        if not place.finished and (gang is not None or pod.spec.node_name):
+            shape, problem = self._shape_of(pod, known)
+        self._pods[uid] = _Known(pod, gang, shape)
+        self._spoil(pod.spec.node_name, uid, bool(problem) and not place.finished)
+        counts = shape is not None and (place.seated or place is Place.WAITING)
+        if shape is not None and counts:
+            try:
+                self._view.set_pod(read_pod(pod, gang, shape))
+            except Unreadable as error:
+                problem, counts = str(error), False
+        if not counts:
+            self._view.remove_pod(uid)
+        if gang is None:
+            return
+        if problem:
+            self._quarantine.admit(POD, pod, uid, problem)
+            if not pod.spec.node_name:
+                place = Place.BARRED
+        else:
+            self._quarantine.discharge(uid)
+            if place is Place.BARRED:
+                problem = CLAIMS_ARE_NOT_ALLOCATED
+        self._muster(gang).put(Member(pod, place, problem))
+
+    def _forget(self, uid: str) -> None:
+        known = self._pods.pop(uid, None)
+        if known is None:
+            return
+        self._spoil(known.pod.spec.node_name, uid, False)
+        self._quarantine.discharge(uid)
+        self._view.remove_pod(uid)
+        self._part(known, None, uid)
+
+    def _part(self, known: _Known | None, gang: str | None, uid: str) -> None:
+        """Takes the pod out of the gang that it was in, if that is another one now."""
+        if known is not None and known.gang is not None and known.gang != gang:
+            self._muster(known.gang).drop(uid)
+
+    def _shape_of(self, pod: Pod, known: _Known | None) -> tuple[Shape | None, str]:
+        if known is not None and known.shape is not None and known.pod.spec == pod.spec:
+            return known.shape, ""
+        try:
+            return self._shapes.of(pod.spec), ""
+        except Unreadable as error:
+            return None, str(error)
+
+    def _spoil(self, node: str, uid: str, spoils: bool) -> None:
+        """Nothing new goes to a node while a pod there takes nobody knows how much."""
+        there = self._spoilers.get(node, {})
+        if not node or (uid in there) == spoils:
+            return
+        if spoils:
+            self._spoilers.setdefault(node, {})[uid] = None
+        else:
+            del there[uid]
+            if not there:
+                del self._spoilers[node]
+        if found := self._nodes.get(node):
+            self._set_node(found)
+
+    def _set_node(self, node: Node) -> None:
+        name = node.metadata.name
+        trusted = name not in self._spoilers and name not in self._undecodable.values()
+        facts, why = read_node(node, trusted=trusted)
+        if why:
+            self._quarantine.admit(NODE, node, node.metadata.uid, why)
+        else:
+            self._quarantine.discharge(node.metadata.uid)
+        self._taking[facts.name] = facts.ready and facts.schedulable
+        self._view.set_node(facts)
+
+    def _muster(self, key: str) -> Muster:
+        muster = self.musters.get(key)
+        if muster is None:
+            muster = self.musters[key] = Muster(key)
+        self._touch(key)
+        return muster
+
+    def _touch(self, gang: str | None) -> None:
+        if gang is not None:
+            self._touched[gang] = None
+
+    def _touch_all(self) -> None:
+        self._touched.update(dict.fromkeys(self.musters))
+
+
+def _older(one: ObjectMeta, other: ObjectMeta) -> bool:
+    """Whether two versions of one object can be told apart, and the first is the earlier."""
+    versions = (one.resource_version, other.resource_version)
+    if one.uid != other.uid or not all(version.isdecimal() for version in versions):
+        return False
+    return int(versions[0]) < int(versions[1])

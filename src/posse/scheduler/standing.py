@@ -1,0 +1,192 @@
+"""Where a gang stands, for people, autoscalers and foreign operators to read. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from posse.engine.decisions import Reason, Verdict
+from posse.engine.facts import DEFAULT_QUEUE
+from posse.objects.groups import Queue
+from posse.objects.meta import Condition
+from posse.objects.pods import Pod
+from posse.objects.times import rfc3339
+from posse.scheduler.binding import NOT_BOUND
+from posse.scheduler.reading.groups import (
+    COMPLETED,
+    INQUEUE,
+    PENDING,
+    RUNNING,
+    STARTED,
+    UNKNOWN,
+)
+from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.pods import Place
+from posse.scheduler.reading.queues import is_open
+from posse.world import World
+
+SCHEDULED = "Scheduled"
+UNSCHEDULABLE = "Unschedulable"
+MALFORMED = "Malformed"
+NOT_SUPPORTED = "NotSupported"
+
+# Volcano's words for the two reasons that it knows.
+_GROUP_REASONS = {
+    Reason.UNSCHEDULABLE: "NotEnoughResources",
+    Reason.INCOMPLETE: "NotEnoughTasks",
+}
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Why a gang waits: on its pods, on its PodGroup, in a sentence."""
+
+    reason: str
+    group_reason: str
+    sentence: str
+    warning: bool = True
+
+
+def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
+    """None while nothing is known, or nobody waits."""
+    if not muster.alone and muster.group is None:
+        name = muster.key.partition("/")[2]
+        incomplete = Reason.INCOMPLETE
+        return Waiting(
+            incomplete.value,
+            _GROUP_REASONS[incomplete],
+            f"waits for PodGroup {name}, which does not exist",
+        )
+    if muster.problem:
+        return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
+    if muster.withheld:
+        return Waiting(NOT_BOUND, NOT_BOUND, muster.withheld)
+    if verdict is None:
+        return None
+    sentence = verdict.sentence
+    if verdict.reason is Reason.INCOMPLETE and muster.count(Place.BARRED):
+        barred = min(
+            (m for m in muster.members.values() if m.place is Place.BARRED),
+            key=lambda member: member.pod.metadata.name,
+        )
+        sentence += f"; pod {barred.pod.metadata.name} {barred.problem}"
+    reason = verdict.reason
+    return Waiting(reason.value, _GROUP_REASONS.get(reason, reason.value), sentence)
+
+
+def phase(muster: Muster, queues: dict[str, Queue]) -> str:
+    """The phase that the PodGroup should be in.
+
+    A group in an open queue is Inqueue at once, pods or not: foreign operators create their pods
+    only then, and autoscalers must see them.
+    """
+    current = muster.group.status.phase if muster.group is not None else ""
+    live = len(muster.members) - muster.count(Place.SUCCEEDED) - muster.count(Place.FAILED)
+    if muster.finished and (muster.ran or current in (*STARTED, COMPLETED)):
+        return COMPLETED
+    if current == COMPLETED and not live:
+        return COMPLETED
+    if muster.ran:
+        return RUNNING if muster.whole else UNKNOWN
+    if current in STARTED and not live and muster.members:
+        return UNKNOWN
+    if current in (INQUEUE, COMPLETED, *STARTED):
+        return INQUEUE
+    queue = muster.terms.queue if muster.terms is not None else DEFAULT_QUEUE
+    return INQUEUE if is_open(queue, queues) else PENDING
+
+
+def group_status(
+    muster: Muster, queues: dict[str, Queue], why: Waiting | None, world: World
+) -> dict[str, Any]:
+    """What has to change in the PodGroup's status: a merge patch, empty when it is all there."""
+    if muster.group is None:
+        return {}
+    now = muster.group.status
+    wanted = {
+        "phase": phase(muster, queues),
+        "running": muster.count(Place.RUNNING),
+        "succeeded": muster.count(Place.SUCCEEDED),
+        "failed": muster.count(Place.FAILED),
+    }
+    current = {
+        "phase": now.phase,
+        "running": now.running,
+        "succeeded": now.succeeded,
+        "failed": now.failed,
+    }
+    patch: dict[str, Any] = {
+        field: value for field, value in wanted.items() if current[field] != value
+    }
+    conditions = _conditions(muster, wanted["phase"], why, world)
+    if conditions != now.conditions:
+        patch["conditions"] = [msgspec.to_builtins(condition) for condition in conditions]
+    return patch
+
+
+def pod_condition(member: Member, why: Waiting | None) -> tuple[str, str] | None:
+    """Reason and message of the member's PodScheduled=False; None when it has nothing to say."""
+    if member.place is Place.BARRED:
+        reason = NOT_SUPPORTED if member.pod.spec.resource_claims else MALFORMED
+        return reason, member.problem
+    if member.place is Place.WAITING and why is not None:
+        return why.reason, why.sentence
+    return None
+
+
+def said_of(pod: Pod) -> tuple[str, str] | None:
+    """Reason and message of the PodScheduled=False that the pod carries."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return condition.reason, condition.message
+    return None
+
+
+def _conditions(
+    muster: Muster, phase_now: Any, why: Waiting | None, world: World
+) -> list[Condition]:
+    """All conditions of the PodGroup: ours as they should be, others as they are."""
+    assert muster.group is not None
+    before = muster.group.status.conditions
+    if phase_now == RUNNING and not muster.problem:
+        wanted = {
+            SCHEDULED: ("True", SCHEDULED, f"at least {muster.minimum} members have their nodes"),
+            UNSCHEDULABLE: ("False", SCHEDULED, ""),
+        }
+        main = SCHEDULED
+    elif why is not None and phase_now != COMPLETED:
+        wanted = {
+            UNSCHEDULABLE: ("True", why.group_reason, why.sentence),
+            SCHEDULED: ("False", why.group_reason, ""),
+        }
+        main = UNSCHEDULABLE
+    else:
+        return before
+    after: list[Condition] = []
+    for condition in before:
+        status, reason, message = wanted.pop(condition.type, (None, "", ""))
+        if status is None or (status == condition.status == "False"):
+            after.append(condition)
+        else:
+            after.append(_moved(condition, condition.type, status, reason, message, world))
+    if main in wanted:
+        after.append(_moved(None, main, *wanted[main], world))
+    return after
+
+
+def _moved(
+    before: Condition | None, kind: str, status: str, reason: str, message: str, world: World
+) -> Condition:
+    same = before is not None and before.status == status
+    if before is not None and same and (before.reason, before.message) == (reason, message):
+        return before
+    return Condition(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=before.last_transition_time
+        if before is not None and same
+        else rfc3339(world.now()),
+        transition_id=world.uid(),
+    )

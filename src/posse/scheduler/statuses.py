@@ -1,0 +1,265 @@
+"""Writes down where gangs stand: phases, conditions of groups and pods, one event per change.
+
+All of it is off the bind path and written only where it differs. A change of phase goes out at
+once, since others act on it; a verdict first has to stand for a moment, so that a gang that is
+still arriving or about to start says nothing; and one whose numbers alone keep changing is
+restated now and then.
+
+This is the one writer of a PodGroup's status; each gang is written by one task at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import msgspec
+
+from posse.engine.decisions import Verdict
+from posse.kube.backoff import Backoff
+from posse.kube.cache import Change
+from posse.kube.connection import Connection, Patch
+from posse.kube.errors import Conflict, KubeError, NotFound
+from posse.objects.groups import PodGroup
+from posse.objects.kinds import POD, POD_GROUP
+from posse.objects.pods import Pod
+from posse.objects.times import rfc3339
+from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.pods import Place
+from posse.scheduler.reading.quarantine import Records
+from posse.scheduler.reading.reader import Reader
+from posse.scheduler.standing import (
+    Waiting,
+    group_status,
+    phase,
+    pod_condition,
+    said_of,
+    waiting,
+)
+from posse.world import World
+
+_log = logging.getLogger(__name__)
+
+WRITERS = 4
+PODS_AT_ONCE = 4
+
+
+class _Stated(msgspec.Struct):
+    """What was last said of a gang, and when."""
+
+    why: Waiting
+    at: float
+
+
+class Statuses:
+    def __init__(
+        self,
+        connection: Connection,
+        world: World,
+        reader: Reader,
+        events: Records,
+        *,
+        settle: float,
+        restate: float,
+    ) -> None:
+        self._connection = connection
+        self._world = world
+        self._reader = reader
+        self._events = events
+        self._settle = settle
+        self._restate = restate
+        self._verdicts: dict[str, Verdict] = {}
+        self._stated: dict[str, _Stated] = {}
+        self._said: dict[str, tuple[str, str]] = {}  # of pods, by uid
+        self._backoffs: dict[str, Backoff] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._under_way: dict[str, bool] = {}  # and whether to look again afterwards
+
+    def waits(self, gang: str, verdict: Verdict) -> None:
+        if self._verdicts.get(gang) != verdict:
+            self._verdicts[gang] = verdict
+            self._look(gang, self._settle)
+
+    def starts(self, gang: str) -> None:
+        """It has been decided on: whatever kept it waiting is over."""
+        self._verdicts.pop(gang, None)
+
+    def touched(self, gang: str) -> None:
+        """Its objects have changed."""
+        muster = self._reader.musters.get(gang)
+        if muster is None:
+            self._forget(gang)
+            return
+        group = muster.group
+        moves = group is not None and group.status.phase != phase(muster, self._reader.queues)
+        self._look(gang, 0.0 if moves else self._settle)
+
+    def pod_gone(self, uid: str) -> None:
+        self._said.pop(uid, None)
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as writers:
+                for _ in range(WRITERS):
+                    writers.create_task(self._work())
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+
+    def _forget(self, gang: str) -> None:
+        self._verdicts.pop(gang, None)
+        self._stated.pop(gang, None)
+        self._backoffs.pop(gang, None)
+        if timer := self._timers.pop(gang, None):
+            timer.cancel()
+
+    def _look(self, gang: str, after: float) -> None:
+        """Has the gang looked at no later than this."""
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(gang)
+        if timer is not None:
+            if timer.when() <= loop.time() + after:
+                return
+            timer.cancel()
+        self._timers[gang] = loop.call_later(after, self._due, gang)
+
+    def _due(self, gang: str) -> None:
+        self._timers.pop(gang, None)
+        if gang in self._under_way:
+            self._under_way[gang] = True
+        else:
+            self._under_way[gang] = False
+            self._ready.put_nowait(gang)
+
+    async def _work(self) -> None:
+        while True:
+            gang = await self._ready.get()
+            try:
+                await self._write(gang)
+                self._backoffs.pop(gang, None)
+            except NotFound:
+                _log.debug("%s went away while its status was written", gang)
+            except KubeError as error:
+                _log.info("%s: status not written: %s; trying again", gang, error)
+                backoff = self._backoffs.setdefault(gang, Backoff(self._world, first=0.2, most=30))
+                self._look(gang, backoff.pause())
+            if self._under_way.pop(gang):
+                self._look(gang, 0.0)
+
+    async def _write(self, gang: str) -> None:
+        muster = self._reader.musters.get(gang)
+        if muster is None:
+            return
+        why = self._state(muster, waiting(muster, self._verdicts.get(gang)))
+        await self._write_group(muster, why)
+        await self._write_pods(muster, why)
+
+    def _state(self, muster: Muster, why: Waiting | None) -> Waiting | None:
+        """The reason to be written now: a new one at once, new numbers when it is time."""
+        if why is None or not (muster.count(Place.WAITING) or muster.group is not None):
+            self._stated.pop(muster.key, None)
+            return None
+        now = self._world.monotonic()
+        stated = self._stated.get(muster.key)
+        if stated is not None and stated.why == why:
+            return why
+        if stated is not None and stated.why.reason == why.reason:
+            left = stated.at + self._restate - now
+            if left > 0:
+                self._look(muster.key, left)
+                return stated.why
+        self._stated[muster.key] = _Stated(why, now)
+        self._announce(muster, why)
+        return why
+
+    def _announce(self, muster: Muster, why: Waiting) -> None:
+        """One event, on the PodGroup, or on the pod that is a group of one.
+
+        What an earlier leader has already said is on the object, and is not said again.
+        """
+        group, member = muster.group, muster.only if muster.alone else None
+        if group is not None and not muster.problem and not _says(group, why):
+            self._events.record(group, why.reason, why.sentence, warning=True, kind=POD_GROUP)
+        if member is not None and said_of(member.pod) != (why.reason, why.sentence):
+            self._events.record(member.pod, why.reason, why.sentence, warning=True, kind=POD)
+
+    async def _write_group(self, muster: Muster, why: Waiting | None) -> None:
+        group = muster.group
+        if group is None or group.metadata.deleting:
+            return
+        patch = group_status(muster, self._reader.queues, why, self._world)
+        if not patch:
+            return
+        written = await self._connection.patch(
+            POD_GROUP,
+            group.metadata.name,
+            {"metadata": {"uid": group.metadata.uid}, "status": patch},
+            group.metadata.namespace,
+            subresource="status",
+            model=PodGroup,
+        )
+        self._reader.group(Change(group, written))
+
+    async def _write_pods(self, muster: Muster, why: Waiting | None) -> None:
+        members = iter(
+            [m for m in muster.members.values() if m.place in (Place.WAITING, Place.BARRED)]
+        )
+        failures: list[KubeError] = []
+
+        async def worker() -> None:
+            for member in members:
+                try:
+                    await self._write_pod(muster, member, why)
+                except NotFound:
+                    continue
+                except KubeError as error:
+                    failures.append(error)
+
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(PODS_AT_ONCE):
+                workers.create_task(worker())
+        if failures:
+            raise failures[0]
+
+    async def _write_pod(self, muster: Muster, member: Member, why: Waiting | None) -> None:
+        pod = member.pod
+        uid = pod.metadata.uid
+        says = pod_condition(member, why)
+        if says is None or says == self._said.get(uid) or says == said_of(pod):
+            return
+        if muster.members.get(uid) is not member or pod.metadata.deleting:
+            return  # it has moved on, and its gang will be looked at again
+        reason, message = says
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+        }
+        if said_of(pod) is None:
+            condition["lastTransitionTime"] = rfc3339(self._world.now())
+        # The version makes sure that a pod which was bound meanwhile is left alone.
+        metadata = {"uid": uid, "resourceVersion": pod.metadata.resource_version}
+        try:
+            await self._connection.patch(
+                POD,
+                pod.metadata.name,
+                {"metadata": metadata, "status": {"conditions": [condition]}},
+                pod.metadata.namespace,
+                how=Patch.STRATEGIC,
+                subresource="status",
+                model=Pod,
+            )
+        except Conflict:
+            if muster.members.get(uid) is member:
+                raise
+            return
+        self._said[uid] = says
+
+
+def _says(group: PodGroup, why: Waiting) -> bool:
+    return any(
+        condition.status == "True" and condition.message == why.sentence
+        for condition in group.status.conditions
+    )

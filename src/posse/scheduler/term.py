@@ -1,0 +1,174 @@
+"""One term of leadership: everything is listed afresh, and only then is anything decided."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from posse.engine.view import View
+from posse.kube.backoff import Backoff
+from posse.kube.cache import Cache, Change
+from posse.kube.connection import Connection
+from posse.kube.errors import KubeError, NotFound
+from posse.kube.events import Recorder
+from posse.kube.identity import Identity, Malformed
+from posse.objects.groups import PodGroup, PriorityClass, Queue
+from posse.objects.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from posse.objects.meta import Key
+from posse.objects.nodes import Node
+from posse.objects.pods import Pod
+from posse.scheduler.binding import Binder
+from posse.scheduler.committing import Committer
+from posse.scheduler.config import COMPONENT, SchedulerConfig
+from posse.scheduler.loop import Loop
+from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.quarantine import Quarantine
+from posse.scheduler.reading.reader import Reader
+from posse.scheduler.releasing import Releaser
+from posse.scheduler.statuses import Statuses
+from posse.world import World
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class Term:
+    """`connection` must refuse to write once leadership is in doubt."""
+
+    def __init__(self, config: SchedulerConfig, connection: Connection, world: World) -> None:
+        self._connection = connection
+        self._world = world
+        self._events = Recorder(connection, world, COMPONENT)
+        self._view = View()
+        self._quarantine = Quarantine(self._events)
+        self._reader = Reader(self._view, Claims(config.claims, config.claim_all), self._quarantine)
+        self._statuses = Statuses(
+            connection,
+            world,
+            self._reader,
+            self._events,
+            settle=config.settle,
+            restate=config.restate,
+        )
+        self._loop = Loop(
+            self._view,
+            self._reader,
+            self._statuses,
+            self._events,
+            world,
+            config.policy,
+            debounce=config.debounce,
+            before_round=self._locate_undecodable,
+        )
+        reader = self._reader
+        self._pods = self._cache(POD, Pod, reader.pod)
+        self._nodes = self._cache(NODE, Node, reader.node)
+        self._groups = self._cache(POD_GROUP, PodGroup, reader.group)
+        self._queues = self._cache(QUEUE, Queue, reader.queue)
+        self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
+        self._committer = Committer(
+            connection,
+            Binder(connection, world, self._pods.get),
+            Releaser(connection, world, self._pods.get),
+            self._loop,
+            gangs_in_flight=config.gangs_in_flight,
+            binds_in_flight=config.binds_in_flight,
+        )
+        self._located: dict[Key, tuple[Identity, str]] = {}
+
+    async def serve(self) -> None:
+        """Until cancelled, or until a write is refused because leadership is in doubt."""
+        required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
+        optional: list[Cache[Any]] = [self._groups, self._queues]
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._events.run())
+            for cache in (*required, *optional):
+                tasks.create_task(cache.run())
+            for cache in required:
+                await cache.synced()
+            for cache in optional:
+                await self._synced_or_absent(cache)
+            _log.info(
+                "decides on %d nodes, %d pods", len(self._nodes.objects), len(self._pods.objects)
+            )
+            tasks.create_task(self._statuses.run())
+            tasks.create_task(self._committer.run())
+            tasks.create_task(self._loop.run(self._committer))
+
+    def _cache(self, kind: Kind, model: type[T], apply: Callable[[Change[T]], None]) -> Cache[T]:
+        def set_aside(record: Malformed) -> None:
+            namespace, name, uid, version = record.identity
+            regarding = {
+                "metadata": {
+                    "namespace": namespace,
+                    "name": name,
+                    "uid": uid,
+                    "resourceVersion": version,
+                }
+            }
+            self._quarantine.admit(kind, regarding, uid, record.why)
+            self._loop.wake()
+
+        return Cache(
+            self._connection,
+            kind,
+            model,
+            on_change=self._loop.hears(apply),
+            on_malformed=set_aside,
+        )
+
+    async def _synced_or_absent(self, cache: Cache[Any]) -> None:
+        """A kind that is not served has no objects: it is waited for in the background."""
+        synced = asyncio.ensure_future(cache.synced())
+        backoff = Backoff(self._world)
+        try:
+            while not synced.done():
+                if not await self._served(cache):
+                    _log.warning("%s are not served", cache.kind.qualified)
+                    return
+                await asyncio.wait({synced}, timeout=backoff.pause())
+        finally:
+            synced.cancel()
+
+    async def _served(self, cache: Cache[Any]) -> bool:
+        kind = cache.kind
+        try:
+            served = await self._connection.resources(kind.group, kind.version)
+        except NotFound:
+            return False
+        except KubeError:
+            return True  # nobody can tell; its list will
+        return any(resource.get("name") == kind.plural for resource in served)
+
+    async def _locate_undecodable(self) -> None:
+        """Finds the nodes of pods that cannot be decoded: they take room there all the same."""
+        records = self._pods.malformed
+        if not records and not self._located:
+            return
+        located: dict[Key, tuple[Identity, str]] = {}
+        for key, record in list(records.items()):
+            known = self._located.get(key)
+            if known is None or known[0] != record.identity:
+                known = (record.identity, await self._node_of(*key))
+            located[key] = known
+        self._located = located
+        self._reader.undecodable({key: node for key, (_, node) in located.items()})
+
+    async def _node_of(self, namespace: str, name: str) -> str:
+        backoff = Backoff(self._world)
+        while namespace and name:
+            try:
+                pod = await self._connection.get(POD, name, namespace)
+            except NotFound:
+                break
+            except KubeError:
+                await asyncio.sleep(backoff.pause())
+                continue
+            spec, status = pod.get("spec"), pod.get("status")
+            node = spec.get("nodeName") if isinstance(spec, dict) else None
+            phase = status.get("phase") if isinstance(status, dict) else None
+            return node if isinstance(node, str) and phase not in ("Succeeded", "Failed") else ""
+        return ""
