@@ -18,7 +18,7 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 
 KUBERNETES_MAJOR = "1"
-KUBERNETES_MINOR = "34"
+KUBERNETES_MINOR = "36"
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -86,9 +86,7 @@ def api_group(served: Iterable[Served], group: str) -> dict[str, Any] | None:
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)}
 
 
-def api_resource_list(
-    served: Iterable[Served], group: str, version: str
-) -> dict[str, Any] | None:
+def api_resource_list(served: Iterable[Served], group: str, version: str) -> dict[str, Any] | None:
     """What GET /api/v1 and GET /apis/<group>/<version> answer; None where it is not served."""
     of_version = [s for s in served if (s.kind.group, s.kind.version) == (group, version)]
     if not of_version:

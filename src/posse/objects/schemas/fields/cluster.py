@@ -36,11 +36,10 @@ NodeConfigStatus: active:NodeConfigSource assigned:NodeConfigSource error
     lastKnownGood:NodeConfigSource
 NodeDaemonEndpoints: kubeletEndpoint:DaemonEndpoint
 NodeFeatures: supplementalGroupsPolicy:bool
-NodePodPreemptionPolicy: disableResizePreemption:[string]
 NodeRuntimeHandler: features:NodeRuntimeHandlerFeatures name
 NodeRuntimeHandlerFeatures: recursiveReadOnlyMounts:bool userNamespaces:bool
-NodeSpec: configSource:NodeConfigSource externalID podCIDR podCIDRs:[string]@
-    podPreemptionPolicy:NodePodPreemptionPolicy providerID taints:[Taint] unschedulable:bool
+NodeSpec: configSource:NodeConfigSource externalID podCIDR podCIDRs:[string]@ providerID
+    taints:[Taint] unschedulable:bool
 NodeStatus: addresses:[NodeAddress]@type allocatable:{quantity} capacity:{quantity}
     conditions:[NodeCondition]@type config:NodeConfigStatus daemonEndpoints:NodeDaemonEndpoints
     declaredFeatures:[string] features:NodeFeatures images:[ContainerImage]
@@ -48,8 +47,7 @@ NodeStatus: addresses:[NodeAddress]@type allocatable:{quantity} capacity:{quanti
     volumesAttached:[AttachedVolume] volumesInUse:[string]
 NodeSwapStatus: capacity:long
 NodeSystemInfo: architecture! bootID! containerRuntimeVersion! kernelVersion! kubeProxyVersion!
-    kubeletVersion! machineID! operatingSystem! osImage! runningInUserNamespace:bool
-    swap:NodeSwapStatus systemUUID!
+    kubeletVersion! machineID! operatingSystem! osImage! swap:NodeSwapStatus systemUUID!
 PortStatus: error port!:int protocol!
 PriorityClass: apiVersion description globalDefault:bool kind metadata:ObjectMeta preemptionPolicy
     value:int

@@ -43,11 +43,10 @@ EphemeralContainer: args:[string] command:[string] env:[EnvVar]@name envFrom:[En
     securityContext:SecurityContext startupProbe:Probe stdin:bool stdinOnce:bool
     targetContainerName terminationMessagePath terminationMessagePolicy tty:bool
     volumeDevices:[VolumeDevice]@devicePath volumeMounts:[VolumeMount]@mountPath workingDir
-EvictionResponder: name! priority!:int
 ExecAction: command:[string]
 FileKeySelector: key! optional:bool path! volumeName!
-GRPCAction: mode port!:int service
-HTTPGetAction: host httpHeaders:[HTTPHeader] path port!:intstr protocol scheme
+GRPCAction: port!:int service
+HTTPGetAction: host httpHeaders:[HTTPHeader] path port!:intstr scheme
 HTTPHeader: name! value!
 HostAlias: hostnames:[string] ip!
 HostIP: ip!
@@ -59,11 +58,7 @@ LinuxContainerUser: gid!:long supplementalGroups:[long] uid!:long
 LocalObjectReference: name
 NodeAffinity: preferredDuringSchedulingIgnoredDuringExecution:[PreferredSchedulingTerm]
     requiredDuringSchedulingIgnoredDuringExecution:NodeSelector
-NodeAllocatableMappedResources: name! quantity!:quantity
-NodeAllocatableOverheadResources: name! perContainer:quantity perPod:quantity
-NodeAllocatableResourceClaimStatus: containers:[string]
-    mapping:[NodeAllocatableMappedResources]@name overhead:[NodeAllocatableOverheadResources]@name
-    resourceClaimName!
+NodeAllocatableResourceClaimStatus: containers:[string] resourceClaimName! resources!:{quantity}
 NodeSelector: nodeSelectorTerms!:[NodeSelectorTerm]
 NodeSelectorRequirement: key! operator! values:[string]
 NodeSelectorTerm: matchExpressions:[NodeSelectorRequirement] matchFields:[NodeSelectorRequirement]
@@ -95,10 +90,10 @@ PodSecurityContext: appArmorProfile:AppArmorProfile fsGroup:long fsGroupChangePo
     supplementalGroupsPolicy sysctls:[Sysctl] windowsOptions:WindowsSecurityContextOptions
 PodSpec: activeDeadlineSeconds:long affinity:Affinity automountServiceAccountToken:bool
     containers!:[Container]@name dnsConfig:PodDNSConfig dnsPolicy enableServiceLinks:bool
-    ephemeralContainers:[EphemeralContainer]@name evictionResponders:[EvictionResponder]@name
-    hostAliases:[HostAlias]@ip hostIPC:bool hostNetwork:bool hostPID:bool hostUsers:bool hostname
-    hostnameOverride imagePullSecrets:[LocalObjectReference]@name initContainers:[Container]@name
-    nodeName nodeSelector:{string} os:PodOS overhead:{quantity} preemptionPolicy priority:int
+    ephemeralContainers:[EphemeralContainer]@name hostAliases:[HostAlias]@ip hostIPC:bool
+    hostNetwork:bool hostPID:bool hostUsers:bool hostname hostnameOverride
+    imagePullSecrets:[LocalObjectReference]@name initContainers:[Container]@name nodeName
+    nodeSelector:{string} os:PodOS overhead:{quantity} preemptionPolicy priority:int
     priorityClassName readinessGates:[PodReadinessGate] resourceClaims:[PodResourceClaim]@name~
     resources:ResourceRequirements restartPolicy runtimeClassName schedulerName
     schedulingGates:[PodSchedulingGate]@name schedulingGroup:PodSchedulingGroup
@@ -110,11 +105,10 @@ PodStatus: allocatedResources:{quantity} conditions:[PodCondition]@type
     containerStatuses:[ContainerStatus] ephemeralContainerStatuses:[ContainerStatus]
     extendedResourceClaimStatus:PodExtendedResourceClaimStatus hostIP hostIPs:[HostIP]@ip
     initContainerStatuses:[ContainerStatus] message
-    nodeAllocatableResourceClaimStatuses:[NodeAllocatableResourceClaimStatus]@resourceClaimName
-    nominatedNodeName observedGeneration:long phase podIP podIPs:[PodIP]@ip qosClass reason resize
+    nodeAllocatableResourceClaimStatuses:[NodeAllocatableResourceClaimStatus] nominatedNodeName
+    observedGeneration:long phase podIP podIPs:[PodIP]@ip qosClass reason resize
     resourceClaimStatuses:[PodResourceClaimStatus]@name~ resources:ResourceRequirements
-    startTime:time volumeHealth:[PodVolumeHealth]
-PodVolumeHealth: healthConditions:[VolumeHealthCondition]@status lastTransitionTime:time name!
+    startTime:time
 PreferredSchedulingTerm: preference!:NodeSelectorTerm weight!:int
 Probe: exec:ExecAction failureThreshold:int grpc:GRPCAction httpGet:HTTPGetAction
     initialDelaySeconds:int periodSeconds:int successThreshold:int tcpSocket:TCPSocketAction
@@ -139,9 +133,7 @@ Toleration: effect key operator tolerationSeconds:long value
 TopologySpreadConstraint: labelSelector:LabelSelector matchLabelKeys:[string] maxSkew!:int
     minDomains:int nodeAffinityPolicy nodeTaintsPolicy topologyKey! whenUnsatisfiable!
 VolumeDevice: devicePath! name!
-VolumeHealthCondition: message reason! status!
-VolumeMount: bindMountOptions:[string] mountPath! mountPropagation name! readOnly:bool
-    recursiveReadOnly subPath subPathExpr
+VolumeMount: mountPath! mountPropagation name! readOnly:bool recursiveReadOnly subPath subPathExpr
 VolumeMountStatus: mountPath! name! readOnly:bool recursiveReadOnly volumeStatus:VolumeStatus
 VolumeStatus: image:ImageVolumeStatus
 WeightedPodAffinityTerm: podAffinityTerm!:PodAffinityTerm weight!:int

@@ -12,14 +12,13 @@ CephFSVolumeSource: monitors!:[string] path readOnly:bool secretFile
     secretRef:LocalObjectReference user
 CinderVolumeSource: fsType readOnly:bool secretRef:LocalObjectReference volumeID!
 ClusterTrustBundleProjection: labelSelector:LabelSelector name optional:bool path! signerName
-    user:long
 ConfigMapProjection: items:[KeyToPath] name optional:bool
-ConfigMapVolumeSource: defaultMode:int defaultUser:long items:[KeyToPath] name optional:bool
+ConfigMapVolumeSource: defaultMode:int items:[KeyToPath] name optional:bool
 DownwardAPIProjection: items:[DownwardAPIVolumeFile]
 DownwardAPIVolumeFile: fieldRef:ObjectFieldSelector mode:int path!
-    resourceFieldRef:ResourceFieldSelector user:long
-DownwardAPIVolumeSource: defaultMode:int defaultUser:long items:[DownwardAPIVolumeFile]
-EmptyDirVolumeSource: medium mode:int sizeLimit:quantity
+    resourceFieldRef:ResourceFieldSelector
+DownwardAPIVolumeSource: defaultMode:int items:[DownwardAPIVolumeFile]
+EmptyDirVolumeSource: medium sizeLimit:quantity
 EphemeralVolumeSource: volumeClaimTemplate:PersistentVolumeClaimTemplate
 FCVolumeSource: fsType lun:int readOnly:bool targetWWNs:[string] wwids:[string]
 FlexVolumeSource: driver! fsType options:{string} readOnly:bool secretRef:LocalObjectReference
@@ -32,7 +31,7 @@ ISCSIVolumeSource: chapAuthDiscovery:bool chapAuthSession:bool fsType initiatorN
     iscsiInterface lun!:int portals:[string] readOnly:bool secretRef:LocalObjectReference
     targetPortal!
 ImageVolumeSource: pullPolicy reference
-KeyToPath: key! mode:int path! user:long
+KeyToPath: key! mode:int path!
 NFSVolumeSource: path! readOnly:bool server!
 PersistentVolumeClaimSpec: accessModes:[string] dataSource:TypedLocalObjectReference
     dataSourceRef:TypedObjectReference resources:VolumeResourceRequirements selector:LabelSelector
@@ -41,17 +40,17 @@ PersistentVolumeClaimTemplate: metadata:ObjectMeta spec!:PersistentVolumeClaimSp
 PersistentVolumeClaimVolumeSource: claimName! readOnly:bool
 PhotonPersistentDiskVolumeSource: fsType pdID!
 PodCertificateProjection: certificateChainPath credentialBundlePath keyPath keyType!
-    maxExpirationSeconds:int signerName! user:long userAnnotations:{string}
+    maxExpirationSeconds:int signerName! userAnnotations:{string}
 PortworxVolumeSource: fsType readOnly:bool volumeID!
-ProjectedVolumeSource: defaultMode:int defaultUser:long sources:[VolumeProjection]
+ProjectedVolumeSource: defaultMode:int sources:[VolumeProjection]
 QuobyteVolumeSource: group readOnly:bool registry! tenant user volume!
 RBDVolumeSource: fsType image! keyring monitors!:[string] pool readOnly:bool
     secretRef:LocalObjectReference user
 ScaleIOVolumeSource: fsType gateway! protectionDomain readOnly:bool
     secretRef!:LocalObjectReference sslEnabled:bool storageMode storagePool system! volumeName
 SecretProjection: items:[KeyToPath] name optional:bool
-SecretVolumeSource: defaultMode:int defaultUser:long items:[KeyToPath] optional:bool secretName
-ServiceAccountTokenProjection: audience expirationSeconds:long path! user:long
+SecretVolumeSource: defaultMode:int items:[KeyToPath] optional:bool secretName
+ServiceAccountTokenProjection: audience expirationSeconds:long path!
 StorageOSVolumeSource: fsType readOnly:bool secretRef:LocalObjectReference volumeName
     volumeNamespace
 TypedLocalObjectReference: apiGroup kind! name!

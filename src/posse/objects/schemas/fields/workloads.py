@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 STRUCTS = """
-Deployment: apiVersion kind metadata:ObjectMeta spec!:DeploymentSpec status:DeploymentStatus
-DeploymentCondition: lastTransitionTime:time lastUpdateTime:time message reason status type
+Deployment: apiVersion kind metadata:ObjectMeta spec:DeploymentSpec status:DeploymentStatus
+DeploymentCondition: lastTransitionTime:time lastUpdateTime:time message reason status! type!
 DeploymentSpec: minReadySeconds:int paused:bool progressDeadlineSeconds:int replicas:int
     revisionHistoryLimit:int selector!:LabelSelector strategy:DeploymentStrategy~
     template!:PodTemplateSpec
@@ -14,15 +14,10 @@ DeploymentStatus: availableReplicas:int collisionCount:int conditions:[Deploymen
 DeploymentStrategy: rollingUpdate:RollingUpdateDeployment type
 Job: apiVersion kind metadata:ObjectMeta spec:JobSpec status:JobStatus
 JobCondition: lastProbeTime:time lastTransitionTime:time message reason status! type!
-JobSchedulingConfiguration: disruptionMode:WorkloadPodGroupDisruptionMode
-    resourceClaims:[WorkloadPodGroupResourceClaim]@name
-    schedulingConstraints:WorkloadPodGroupSchedulingConstraints
-    schedulingPolicy:WorkloadPodGroupSchedulingPolicy
 JobSpec: activeDeadlineSeconds:long backoffLimit:int backoffLimitPerIndex:int completionMode
     completions:int managedBy manualSelector:bool maxFailedIndexes:int parallelism:int
-    podFailurePolicy:PodFailurePolicy podReplacementPolicy scheduling:JobSchedulingConfiguration
-    selector:LabelSelector successPolicy:SuccessPolicy suspend:bool template!:PodTemplateSpec
-    ttlSecondsAfterFinished:int
+    podFailurePolicy:PodFailurePolicy podReplacementPolicy selector:LabelSelector
+    successPolicy:SuccessPolicy suspend:bool template!:PodTemplateSpec ttlSecondsAfterFinished:int
 JobStatus: active:int completedIndexes completionTime:time conditions:[JobCondition]@type
     failed:int failedIndexes ready:int startTime:time succeeded:int terminating:int
     uncountedTerminatedPods:UncountedTerminatedPods
@@ -32,8 +27,8 @@ PodFailurePolicyOnPodConditionsPattern: status type!
 PodFailurePolicyRule: action! onExitCodes:PodFailurePolicyOnExitCodesRequirement
     onPodConditions:[PodFailurePolicyOnPodConditionsPattern]
 PodTemplateSpec: metadata:ObjectMeta spec:PodSpec
-ReplicaSet: apiVersion kind metadata:ObjectMeta spec!:ReplicaSetSpec status:ReplicaSetStatus
-ReplicaSetCondition: lastTransitionTime:time message reason status type
+ReplicaSet: apiVersion kind metadata:ObjectMeta spec:ReplicaSetSpec status:ReplicaSetStatus
+ReplicaSetCondition: lastTransitionTime:time message reason status! type!
 ReplicaSetSpec: minReadySeconds:int replicas:int selector!:LabelSelector template:PodTemplateSpec
 ReplicaSetStatus: availableReplicas:int conditions:[ReplicaSetCondition]@type
     fullyLabeledReplicas:int observedGeneration:long readyReplicas:int replicas!:int
@@ -41,16 +36,5 @@ ReplicaSetStatus: availableReplicas:int conditions:[ReplicaSetCondition]@type
 RollingUpdateDeployment: maxSurge:intstr maxUnavailable:intstr
 SuccessPolicy: rules!:[SuccessPolicyRule]
 SuccessPolicyRule: succeededCount:int succeededIndexes
-TopologyConstraint: key!
 UncountedTerminatedPods: failed:[string] succeeded:[string]
-WorkloadPodGroupAllDisruptionMode:
-WorkloadPodGroupBasicSchedulingPolicy:
-WorkloadPodGroupDisruptionMode: all:WorkloadPodGroupAllDisruptionMode
-    single:WorkloadPodGroupSingleDisruptionMode
-WorkloadPodGroupGangSchedulingPolicy: minCount:int
-WorkloadPodGroupResourceClaim: name! resourceClaimName resourceClaimTemplateName
-WorkloadPodGroupSchedulingConstraints: topology:[TopologyConstraint]
-WorkloadPodGroupSchedulingPolicy: basic:WorkloadPodGroupBasicSchedulingPolicy
-    gang:WorkloadPodGroupGangSchedulingPolicy
-WorkloadPodGroupSingleDisruptionMode:
 """
