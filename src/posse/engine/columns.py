@@ -37,6 +37,9 @@ class Columns:
         # A count of changes, not of seconds.
         self.clock = 0
         self.last_freed = 0
+        self.last_altered = 0
+        # What all nodes offer together.
+        self.offered: Ints = np.zeros(8, np.int64)
         self._references: list[int] = []
         self._spare: list[int] = []
         self._by_name: Rows | None = None
@@ -101,16 +104,14 @@ class Columns:
 
     def _offer(self, row: int, allocatable: Mapping[str, int]) -> None:
         columns = [self.column_of(resource) for resource in allocatable]
+        self.offered -= self.allocatable[row]
         self.allocatable[row] = 0
         self.allocatable[row, columns] = list(allocatable.values())
+        self.offered += self.allocatable[row]
         self.clock += 1
-        self.touched[row] = self.freed[row] = self.last_freed = self.clock
+        self.touched[row] = self.freed[row] = self.last_freed = self.last_altered = self.clock
 
     # -- amounts -----------------------------------------------------------------------------
-
-    def free(self) -> Ints:
-        size = len(self.names)
-        return self.allocatable[:size] - self.used[:size] - self.held[:size]
 
     def free_at(self, rows: Rows, columns: Rows) -> Ints:
         at = (rows[:, None], columns)
@@ -155,6 +156,7 @@ class Columns:
         self.allocatable = np.pad(self.allocatable, wider)
         self.used = np.pad(self.used, wider)
         self.held = np.pad(self.held, wider)
+        self.offered = np.pad(self.offered, wider[1])
         self.touched = np.pad(self.touched, wider[0])
         self.freed = np.pad(self.freed, wider[0])
 

@@ -55,6 +55,17 @@ class Reason(Enum):
     RESERVED = "Reserved"
 
 
+class Cause(Enum):
+    """What kind of story an UNSCHEDULABLE verdict tells: the first three need other nodes."""
+
+    BARRED = "NoNodeMayTakeIt"
+    TOO_LARGE = "PodLargerThanAnyNode"
+    TOO_MANY = "MoreThanTheClusterHas"
+    BUSY = "RoomInUse"
+    FRAGMENTED = "RoomInPieces"
+    NOT_TOGETHER = "RolesDoNotFitTogether"
+
+
 class Shortage(Struct, frozen=True):
     """One resource the gang is short of, in base units: asked in all, free now, and in total.
 
@@ -72,6 +83,7 @@ class Verdict(Struct, frozen=True):
 
     reason: Reason
     sentence: str
+    cause: Cause | None = None
     short: tuple[Shortage, ...] = ()
     # The gang runs at its minimum; only members beyond it wait.
     surplus: bool = False

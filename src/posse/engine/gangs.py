@@ -10,6 +10,9 @@ from posse.engine.seating import Seating
 
 NOWHERE = -1
 
+# Smaller is served earlier.
+Rank = tuple[int, bool, float, str, str]
+
 
 class Member:
     """A pod that takes room or waits for it."""
@@ -107,9 +110,16 @@ class Gang:
     _muster: Muster | None = None
 
     @property
+    def rank(self) -> Rank:
+        """Priority, then age, then uid; of one priority every minimum before any surplus."""
+        facts = self.facts
+        assert facts is not None
+        return -facts.priority, self.short == 0, facts.created, facts.uid, facts.key
+
+    @property
     def least(self) -> int:
         assert self.facts is not None
-        return self.facts.min_member
+        return max(1, self.facts.min_member)
 
     @property
     def started(self) -> bool:

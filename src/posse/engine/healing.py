@@ -14,7 +14,6 @@ from posse.engine.admitting import refusal
 from posse.engine.decisions import Release, Start
 from posse.engine.gangs import Gang, Hold
 from posse.engine.holding import adopt, give_up_lost
-from posse.engine.ordering import rank
 from posse.engine.placing import Placement, fitting, seat, start
 from posse.engine.policy import Policy
 from posse.engine.resources import count
@@ -24,7 +23,7 @@ from posse.engine.view import View
 def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release]:
     give_up_lost(view)
     _sort_out(view, now)
-    ailing = sorted(view.ailing.values(), key=rank)
+    ailing = sorted(view.ailing.values(), key=lambda gang: gang.rank)
     if any(gang.key in view.stirred for gang in ailing) or view.columns.last_freed > view.healed:
         for gang in ailing:
             _drop_kept(view, gang)
@@ -107,7 +106,7 @@ def _drop_kept(view: View, gang: Gang) -> None:
 
 
 def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
-    for gang in sorted(view.ailing.values(), key=rank):
+    for gang in sorted(view.ailing.values(), key=lambda gang: gang.rank):
         if gang.half_since is None or now - gang.half_since < policy.release_after:
             continue
         if view.ailing.get(gang.key) is not gang or gang.facts is None:

@@ -47,7 +47,7 @@ def give_up_lost(view: View) -> None:
     }
     if not suspect:
         return
-    for gang in list(view.gangs.values()):
+    for gang in list(view.holding.values()):
         kept = [hold for hold in gang.holds if hold.row not in suspect or _stands(view, hold)]
         if len(kept) != len(gang.holds):
             view.set_holds(gang, kept)

@@ -12,11 +12,12 @@ from itertools import islice, permutations
 
 from posse.engine.columns import Rows
 from posse.engine.decisions import HeldSeat, Seat, Start
-from posse.engine.gangs import Gang, Hold, Member, by_role
+from posse.engine.demands import Demand, demands_of, signature_of
+from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.policy import Policy
 from posse.engine.searching import search
 from posse.engine.seating import NO_ROWS, Seating
-from posse.engine.shortfalls import Demand, Shortfall, Signature
+from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
 
 _ORDERS = 24
@@ -47,8 +48,8 @@ def seat(
 
     Then up to `beyond` further members, as many as there is room for.
     """
-    demands = _demands(gang, need)
-    signature = _signature(gang, demands, need, beyond)
+    demands = demands_of(gang, need)
+    signature = signature_of(gang, demands, need, beyond)
     known = view.shortfalls.recall(signature)
     if known is not None:
         return known
@@ -89,45 +90,6 @@ def held_seats(view: View, gang: Gang) -> tuple[HeldSeat, ...]:
     return tuple(HeldSeat(role, node) for role, node in held)
 
 
-# -- what is asked -------------------------------------------------------------------------------
-
-
-def _demands(gang: Gang, need: int) -> list[Demand]:
-    """One demand per role; pods that were announced, then the oldest, are served first."""
-    members = gang.muster.waiting
-    awaited = gang.awaited()
-    if awaited:
-        members = awaited + [member for member in members if member not in awaited]
-    first = {id(member) for member in members[:need]}
-    held: dict[str, list[int]] = {}
-    for hold in gang.holds:
-        held.setdefault(hold.role, []).append(hold.row)
-    demands = [
-        Demand(
-            role.name,
-            role.seating,
-            wanted=sum(1 for member in role.members if id(member) in first),
-            most=len(role.members),
-            members=role.members,
-            at=held.get(role.name, []),
-        )
-        for role in by_role(members)
-    ]
-    demands += [
-        Demand(a.role, a.seating, a.count, a.count, announced=True, at=held.get(a.role, []))
-        for a in gang.muster.absent
-    ]
-    return demands
-
-
-def _signature(gang: Gang, demands: list[Demand], need: int, beyond: int) -> Signature:
-    """Gangs that hold nothing yet and ask the same of the same queue have one signature."""
-    assert gang.facts is not None
-    asked = tuple((d.role, id(d.seating), d.wanted, d.most, d.announced) for d in demands)
-    whose = gang.key if gang.muster.seated or gang.holds else ""
-    return (gang.facts.queue, whose, need, beyond, asked)
-
-
 # -- the minimum, whole --------------------------------------------------------------------------
 
 
@@ -162,14 +124,15 @@ def _minimum(
 
 
 def _hardest_first(view: View, demands: list[Demand]) -> list[Demand]:
-    """By the largest share of what is free that one pod asks; then by what the role asks."""
-    columns = view.columns
-    free = columns.free().clip(min=0).sum(axis=0)
+    """By the largest share of the cluster that one pod asks; then by what the whole role asks."""
+    offered = view.columns.offered
 
     def share(demand: Demand) -> float:
         seating = demand.seating
-        return float((seating.amounts / free[seating.columns].clip(min=1)).max())
+        return float((seating.amounts / offered[seating.columns].clip(min=1)).max())
 
+    if len(demands) == 1:
+        return demands
     return sorted(
         demands, key=lambda d: (-share(d), -share(d) * d.most, d.role, d.seating.shape.requests)
     )
@@ -272,7 +235,7 @@ def _placement(demands: list[Demand], found: Rowses) -> Placement:
 def fitting(view: View, gang: Gang, need: int) -> list[tuple[str, Seating, int]]:
     """As many of the missing seats as there is room for now: (role, shape, row) of each."""
     kept: list[tuple[str, Seating, int]] = []
-    for demand in _demands(gang, need):
+    for demand in demands_of(gang, need):
         missing = demand.wanted - (len(demand.at) if demand.announced else 0)
         number = min(max(0, missing), demand.seating.total())
         if number:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from posse.engine.demands import Demand
 from posse.engine.seating import Seats
-from posse.engine.shortfalls import Demand
 from posse.engine.view import View
 
 _MOST_PODS = 200

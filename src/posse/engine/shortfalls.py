@@ -1,36 +1,19 @@
 """Gangs that did not fit: not looked at again until something that could help has changed.
 
-Gangs that ask the same fail together and share one shortfall. What could help them is room that
-came back, for good, on a node with a seat for one of their shapes; their own changes and their
-queue's stir them anyway.
+Gangs that ask the same share one shortfall: when the first of them in order does not fit, none
+does. What could help is room that came back for good on a node with a seat for one of their
+shapes, or a node that changed; their own changes and their queue's stir them anyway.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from posse.engine.columns import Columns, Rows
-from posse.engine.decisions import Verdict
-from posse.engine.gangs import Gang, Member
-from posse.engine.seating import Seating
-
-# What makes two gangs ask the same.
-Signature = tuple[object, ...]
-
-
-@dataclass(slots=True, eq=False)
-class Demand:
-    """Seats asked for pods of one role and shape: `wanted` of them, and never more than `most`."""
-
-    role: str
-    seating: Seating
-    wanted: int
-    most: int
-    # Those who will sit there, in the order they are served; empty for announced members.
-    members: list[Member] = field(default_factory=list)
-    announced: bool = False
-    # Rows already held for this role.
-    at: list[int] = field(default_factory=list)
+from posse.engine.decisions import Cause, Verdict
+from posse.engine.demands import Demand, Signature
+from posse.engine.gangs import Gang, Rank
 
 
 @dataclass(slots=True, eq=False)
@@ -41,9 +24,31 @@ class Shortfall:
     proven: bool
     # The minimum is seated; only members beyond it wait.
     surplus: bool
-    # Room freed up to here was looked at.
+    # What had changed for the better, up to here, was looked at.
     seen: int
+    # What its gangs were told.
+    cause: Cause | None = None
     gangs: dict[str, Gang] = field(default_factory=dict)
+    _ranked: list[tuple[Rank, str]] = field(default_factory=list)
+
+    def add(self, gang: Gang) -> None:
+        self.gangs[gang.key] = gang
+        entry = (gang.rank, gang.key)
+        at = bisect_left(self._ranked, entry)
+        if self._ranked[at : at + 1] != [entry]:
+            self._ranked.insert(at, entry)
+        if len(self._ranked) > 16 + 2 * len(self.gangs):
+            self._ranked = sorted((each.rank, key) for key, each in self.gangs.items())
+
+    def first(self) -> Gang | None:
+        """The first of its gangs in order. Those that left are dropped on the way."""
+        while self._ranked:
+            rank, key = self._ranked[0]
+            gang = self.gangs.get(key)
+            if gang is not None and gang.facts is not None and gang.rank == rank:
+                return gang
+            del self._ranked[0]
+        return None
 
 
 class Shortfalls:
@@ -55,20 +60,29 @@ class Shortfalls:
         self.untold: dict[str, Shortfall | Verdict] = {}
 
     def record(self, gang: Gang, blocked: Shortfall | Verdict) -> None:
-        self.remove(gang)
-        if isinstance(blocked, Shortfall):
-            self._known[blocked.signature] = blocked
-            self._of[gang.key] = blocked
-            blocked.gangs[gang.key] = gang
-        self.untold[gang.key] = blocked
+        """This gang waits. Those that ask the same stay with the newest look at it."""
+        if isinstance(blocked, Verdict):
+            self.remove(gang)
+            self.untold[gang.key] = blocked
+            return
+        known = self._known.setdefault(blocked.signature, blocked)
+        known.demands, known.proven, known.seen = blocked.demands, blocked.proven, blocked.seen
+        if self._of.get(gang.key) is not known:
+            self.remove(gang)
+            self._of[gang.key] = known
+        known.add(gang)
+        self.untold[gang.key] = known
 
     def remove(self, gang: Gang) -> None:
         self.untold.pop(gang.key, None)
         shortfall = self._of.pop(gang.key, None)
         if shortfall is not None:
             del shortfall.gangs[gang.key]
-            if not shortfall.gangs and self._known.get(shortfall.signature) is shortfall:
+            if not shortfall.gangs:
                 del self._known[shortfall.signature]
+
+    def of(self, gang: Gang) -> Shortfall | None:
+        return self._of.get(gang.key)
 
     def recall(self, signature: Signature) -> Shortfall | None:
         """The shortfall of gangs that ask the same, if it still stands."""
@@ -77,16 +91,11 @@ class Shortfalls:
             return None
         return shortfall
 
-    def awakened(self) -> list[Gang]:
-        """Gangs that room freed since they were looked at could help."""
+    def awakened(self) -> list[Shortfall]:
+        """Those that a change since their last look could help."""
         rows: dict[int, Rows] = {}
         helped: dict[tuple[int, int], bool] = {}
-        return [
-            gang
-            for shortfall in self._known.values()
-            if self._helped(shortfall, rows, helped)
-            for gang in shortfall.gangs.values()
-        ]
+        return [each for each in self._known.values() if self._helped(each, rows, helped)]
 
     def _helped(
         self,
@@ -95,6 +104,8 @@ class Shortfalls:
         helped: dict[tuple[int, int], bool],
     ) -> bool:
         since = shortfall.seen
+        if self._columns.last_altered > since:
+            return True
         if self._columns.last_freed <= since:
             return False
         if since not in rows:

@@ -37,6 +37,8 @@ class View:
         self.stirred: dict[str, Gang] = {}
         # Gangs that have begun and miss something.
         self.ailing: dict[str, Gang] = {}
+        # Gangs that have holds.
+        self.holding: dict[str, Gang] = {}
         # Gangs that did not fit, and those whose verdict is still to be told.
         self.shortfalls = Shortfalls(self.columns)
         # The columns' clock when the ailing were last looked at, and the holds last checked.
@@ -207,6 +209,10 @@ class View:
     def record_holds(self, gang: Gang, holds: list[Hold]) -> None:
         """Replace a gang's holds where the columns already count the new ones."""
         old, gang.holds = gang.holds, holds
+        if holds:
+            self.holding[gang.key] = gang
+        else:
+            self.holding.pop(gang.key, None)
         for hold in holds:
             self.columns.refer_again(hold.row)
         for hold in old:

@@ -1,0 +1,72 @@
+"""What a gang asks for: so many seats of each shape, for pods that wait or are announced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from posse.engine.gangs import Gang, Member, by_role
+from posse.engine.seating import Seating
+
+# What makes two gangs ask the same, so that one fails if the other does.
+Signature = tuple[object, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Demand:
+    """Seats for one role and shape: `wanted` of them at first, and never more than `most`."""
+
+    role: str
+    seating: Seating
+    wanted: int
+    most: int
+    # Who will sit there, in the order they are served; nobody yet for announced members.
+    members: list[Member] = field(default_factory=list)
+    announced: bool = False
+    # Rows held for this role.
+    at: list[int] = field(default_factory=list)
+
+
+def demands_of(gang: Gang, need: int) -> list[Demand]:
+    """Seats for `need` waiting members and for every absent one.
+
+    Pods that were announced, then the oldest, are the first to be wanted.
+    """
+    members = gang.muster.waiting
+    awaited = gang.awaited()
+    if awaited:
+        members = awaited + [member for member in members if member not in awaited]
+    first = {id(member) for member in members[:need]}
+    held: dict[str, list[int]] = {}
+    for hold in gang.holds:
+        held.setdefault(hold.role, []).append(hold.row)
+    demands = [
+        Demand(
+            role.name,
+            role.seating,
+            wanted=sum(1 for member in role.members if id(member) in first),
+            most=len(role.members),
+            members=role.members,
+            at=held.get(role.name, []),
+        )
+        for role in by_role(members)
+    ]
+    demands += [
+        Demand(
+            absent.role,
+            absent.seating,
+            wanted=absent.count,
+            most=absent.count,
+            announced=True,
+            at=held.get(absent.role, []),
+        )
+        for absent in gang.muster.absent
+    ]
+    return demands
+
+
+def signature_of(gang: Gang, demands: list[Demand], need: int, beyond: int) -> Signature:
+    """Gangs of one queue that have nothing yet and ask the same have one signature."""
+    assert gang.facts is not None
+    asked = tuple((d.role, id(d.seating), d.wanted, d.most, d.announced) for d in demands)
+    whose = gang.key if gang.muster.seated or gang.holds else ""
+    return (gang.facts.queue, whose, need, beyond, asked)
