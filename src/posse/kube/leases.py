@@ -123,7 +123,7 @@ class Leadership:
             lasts = self._seen.duration or self._duration
             left = self._seen_at + lasts - self._world.monotonic()
             if left > 0:
-                return min(left, self._renew_every)
+                return min(max(left, 0.01), self._renew_every)
         await self._write(lease)
         return 0.0
 
