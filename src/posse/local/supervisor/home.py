@@ -1,0 +1,205 @@
+"""The directory of one embedded cluster: everything it keeps, readable by its user alone.
+
+Whether a cluster runs is told by a lock that the kernel releases with its holder, never by a pid
+that may have become somebody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from posse.local.supervisor.errors import ClusterError
+from posse.local.supervisor.states import Address
+from posse.world import World
+
+T = TypeVar("T")
+
+POLL = 0.02
+TOKENS = ("admin", "scheduler", "controllers", "core", "node", "kubelet")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    path: Path
+
+    @staticmethod
+    def find(environment: Mapping[str, str] | None = None) -> Home:
+        """$POSSE_HOME, else ~/.posse."""
+        environment = os.environ if environment is None else environment
+        named = environment.get("POSSE_HOME")
+        return Home(Path(named) if named else Path.home() / ".posse").absolute()
+
+    def absolute(self) -> Home:
+        return Home(self.path.absolute())
+
+    @property
+    def options(self) -> Path:
+        return self.path / "options.json"
+
+    @property
+    def state(self) -> Path:
+        return self.path / "state.json"
+
+    @property
+    def address(self) -> Path:
+        """Where the API server listens, written by itself as soon as it does."""
+        return self.path / "address.json"
+
+    @property
+    def contexts(self) -> Path:
+        """Which kubeconfig files name this cluster, and what was selected there before."""
+        return self.path / "contexts.json"
+
+    @property
+    def identity(self) -> Path:
+        return self.path / "identity"
+
+    @property
+    def store(self) -> Path:
+        return self.path / "store.db"
+
+    @property
+    def pki(self) -> Path:
+        return self.path / "pki"
+
+    @property
+    def authority(self) -> Path:
+        return self.pki / "ca.crt"
+
+    def certificate(self, service: str) -> Path:
+        return self.pki / f"{service}.crt"
+
+    def key(self, service: str) -> Path:
+        return self.pki / f"{service}.key"
+
+    def token(self, user: str) -> Path:
+        return self.path / "tokens" / user
+
+    def log(self, service: str) -> Path:
+        return self.path / "logs" / f"{service}.log"
+
+    def lock(self, name: str) -> Path:
+        return self.path / "locks" / name
+
+    def prepare(self) -> None:
+        """Make the directories; nobody else may look into them."""
+        try:
+            for directory in (
+                self.path,
+                self.pki,
+                *(self.path / d for d in ("tokens", "logs", "locks")),
+            ):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                directory.chmod(0o700)
+        except OSError as error:
+            raise ClusterError(f"cannot use {self.path}: {error.strerror or error}") from error
+
+    def write(self, path: Path, content: bytes) -> None:
+        """Replace a file in one step, mode 0600: a reader sees the old one or the new one."""
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def save(self, path: Path, value: object) -> None:
+        self.write(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+    def load(self, path: Path, model: type[T]) -> T | None:
+        """What a file says, or None where there is none that can be read."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=model)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    async def listening(self) -> Address:
+        """Where the API server listens, once it does."""
+        found: list[Address] = []
+
+        def known() -> bool:
+            address = self.load(self.address, Address)
+            if address is not None:
+                found.append(address)
+            return address is not None
+
+        await until(known)
+        return found[0]
+
+    def secret(self, user: str, world: World) -> str:
+        """The user's token, made when it is first asked for."""
+        path = self.token(user)
+        if not path.exists():
+            self.write(path, world.entropy(32).hex().encode())
+        return path.read_text().strip()
+
+    def name(self, world: World) -> str:
+        """Who this cluster's services are in their leases: the same after every restart."""
+        if not self.identity.exists():
+            self.write(self.identity, f"posse-{world.suffix(8)}".encode())
+        return self.identity.read_text().strip()
+
+    def held(self, name: str) -> bool:
+        """Somebody holds that lock now."""
+        try:
+            descriptor = os.open(self.lock(name), os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _try_lock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def holding(self, name: str) -> Iterator[bool]:
+        """Take the lock if it is free; says whether it is ours."""
+        descriptor = os.open(self.lock(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            yield _try_lock(descriptor, fcntl.LOCK_EX)
+        finally:
+            os.close(descriptor)
+
+    @asynccontextmanager
+    async def waiting_for(self, name: str, ceiling: float, otherwise: str) -> AsyncIterator[None]:
+        """Hold the lock, waiting for it up to `ceiling` seconds; `otherwise` is the complaint."""
+        descriptor = os.open(self.lock(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                async with asyncio.timeout(ceiling):
+                    await until(lambda: _try_lock(descriptor, fcntl.LOCK_EX))
+            except TimeoutError:
+                raise ClusterError(otherwise) from None
+            yield
+        finally:
+            os.close(descriptor)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Files and locks of other processes wake nobody: look again and again."""
+    while not holds():  # noqa: ASYNC110
+        await asyncio.sleep(POLL)
+
+
+def _try_lock(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True

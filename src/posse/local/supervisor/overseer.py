@@ -1,0 +1,133 @@
+"""The supervisor of one home: starts the cluster in order, keeps it running, ends it in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+
+from posse.kube.config import Settings
+from posse.kube.connection import Connection
+from posse.kube.errors import KubeError
+from posse.local.supervisor.errors import ClusterError
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.options import Options
+from posse.local.supervisor.preparing import prepare
+from posse.local.supervisor.readiness import missing
+from posse.local.supervisor.states import Address, ServiceState, State
+from posse.local.supervisor.supervision import Supervision, environment
+from posse.world import World
+
+log = logging.getLogger(__name__)
+
+POLL = 0.05
+LOCK = "supervisor"
+SERVICES = ("apiserver", "scheduler", "controllers", "core", "node")
+
+
+class Supervisor:
+    """`program` is the command to which a service's name and `--home` are appended."""
+
+    def __init__(self, home: Home, world: World, program: Sequence[str]) -> None:
+        options = home.load(home.options, Options)
+        if options is None:
+            raise ClusterError(f"{home.path} holds no cluster; run `posse up`")
+        self._home = home
+        self._world = world
+        self._options = options
+        self._program = tuple(program)
+        self._state = State(os.getpid())
+        self._supervision = Supervision(
+            world,
+            argv=lambda service: (*self._program, service, "--home", str(home.path)),
+            log_of=home.log,
+            environment=environment(home.path, os.environ),
+            changed=self._tell,
+        )
+
+    async def run(self, on_ready: Callable[[], None] | None = None) -> None:
+        """Until cancelled; then everything is stopped before it returns."""
+        with self._home.holding(LOCK) as ours:
+            if not ours:
+                raise ClusterError(f"a cluster is already running in {self._home.path}")
+            self._home.address.unlink(missing_ok=True)
+            self._tell()
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._bring_up(tasks, on_ready))
+            finally:
+                await self._supervision.stop()
+                self._home.state.unlink(missing_ok=True)
+
+    async def _bring_up(
+        self, tasks: asyncio.TaskGroup, on_ready: Callable[[], None] | None
+    ) -> None:
+        first, *others = SERVICES
+        self._supervision.start(first)
+        connection = await self._reach(first)
+        try:
+            await self._prepare(connection)
+            for service in others:
+                self._supervision.start(service)
+            tasks.create_task(self._supervision.failed())
+            await self._until_ready(connection)
+        finally:
+            await connection.close()
+        self._say(ready=True)
+        log.info("ready")
+        if on_ready is not None:
+            on_ready()
+
+    async def _reach(self, first: str) -> Connection:
+        self._say(failing=first, problem="the API server does not listen")
+        return connect(self._home, await self._home.listening(), "admin", self._world)
+
+    async def _prepare(self, connection: Connection) -> None:
+        while True:
+            try:
+                await prepare(connection)
+            except KubeError as error:
+                self._say(failing="apiserver", problem=f"the API server refused: {error}")
+                log.warning("preparing the cluster: %s", error)
+                await asyncio.sleep(POLL * 4)
+            else:
+                return
+
+    async def _until_ready(self, connection: Connection) -> None:
+        identity = self._home.name(self._world)
+        names = [node["metadata"]["name"] for node in self._options.manifests()]
+        while True:
+            lack = await missing(connection, self._world, identity=identity, nodes=names)
+            if lack is None:
+                return
+            self._say(failing=lack.service, problem=lack.what)
+            await asyncio.sleep(POLL)
+
+    def _say(self, *, ready: bool = False, failing: str = "", problem: str = "") -> None:
+        if (ready, failing, problem) != (
+            self._state.ready,
+            self._state.failing,
+            self._state.problem,
+        ):
+            self._state = State(os.getpid(), (), ready, failing, problem)
+            self._tell()
+
+    def _tell(self) -> None:
+        services = tuple(
+            ServiceState(c.name, c.pid, c.restarts, c.since, c.exit_code)
+            for c in self._supervision.children.values()
+        )
+        state = self._state
+        told = State(state.pid, services, state.ready, state.failing, state.problem)
+        try:
+            self._home.save(self._home.state, told)
+        except OSError as error:  # a full disk must not end what runs
+            log.warning("the state could not be written: %s", error)
+
+
+def connect(home: Home, address: Address, user: str, world: World) -> Connection:
+    from posse.kube import connect as open_connection
+
+    settings = Settings(server=address.server, ca_file=home.authority, token_file=home.token(user))
+    return open_connection(settings, world)

@@ -1,0 +1,60 @@
+"""Is the cluster ready? What is missing has the name of the service that owes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from posse.controllers.program import LEASE_NAME as CONTROLLERS_LEASE
+from posse.kube.connection import Connection
+from posse.kube.errors import KubeError, NotFound
+from posse.objects.kinds import LEASE, NODE
+from posse.objects.nodes import Node
+from posse.objects.times import parse_time
+from posse.scheduler.config import LEASE_NAME as SCHEDULER_LEASE
+from posse.world import World
+
+LEASES = {"scheduler": SCHEDULER_LEASE, "controllers": CONTROLLERS_LEASE}
+NAMESPACE = "kube-system"
+
+
+class Missing(msgspec.Struct, frozen=True):
+    service: str
+    what: str
+
+
+async def missing(
+    connection: Connection, world: World, *, identity: str, nodes: Sequence[str]
+) -> Missing | None:
+    """The first thing that a ready cluster has and this one lacks."""
+    try:
+        await connection.version()
+    except KubeError as error:
+        return Missing("apiserver", f"the API server does not answer: {error}")
+    try:
+        for service, name in LEASES.items():
+            if not await _leads(connection, world, name, identity):
+                return Missing(service, f"the {service} has not taken its lease")
+        present = await connection.list(NODE, model=Node)
+    except KubeError as error:
+        return Missing("apiserver", f"the API server failed: {error}")
+    ready = {node.metadata.name for node in present.items if node.ready}
+    absent = [name for name in nodes if name not in ready]
+    if absent:
+        return Missing("node", f"{len(absent)} of {len(nodes)} nodes are not ready: {absent[0]}")
+    return None
+
+
+async def _leads(connection: Connection, world: World, name: str, identity: str) -> bool:
+    try:
+        lease = await connection.get(LEASE, name, NAMESPACE)
+    except NotFound:
+        return False
+    spec = lease.get("spec") or {}
+    try:
+        renewed = parse_time(spec.get("renewTime") or "")
+    except ValueError:
+        return False
+    lasting = float(spec.get("leaseDurationSeconds") or 0)
+    return spec.get("holderIdentity") == identity and renewed + lasting > world.now()

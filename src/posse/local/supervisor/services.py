@@ -1,0 +1,164 @@
+"""The services of a home, each as the whole of a process.
+
+A service reads what it needs from the files of its home: no secret is ever on a command line. Each
+holds a lock while it runs, so that two of a kind never work on one home, not even while the ones of
+a killed supervisor are still ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from posse.kube.connection import Connection
+from posse.local.supervisor import lifeline
+from posse.local.supervisor.errors import ClusterError
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.options import Options
+from posse.local.supervisor.overseer import Supervisor, connect
+from posse.local.supervisor.starting import PROGRAM
+from posse.local.supervisor.states import Address
+from posse.world import World
+
+log = logging.getLogger(__name__)
+
+PREDECESSOR = 20.0
+
+Main = Callable[[Home, World], Coroutine[Any, Any, None]]
+
+
+async def apiserver(home: Home, world: World) -> None:
+    from posse.local.apiserver.program import ApiServerConfig, run
+
+    options = _options(home)
+    # A restarted server has to be where the others, and the user's kubeconfig, look for it.
+    before = home.load(home.address, Address)
+    config = ApiServerConfig(
+        port=before.port if before is not None else options.port,
+        store=home.store,
+        certificate=home.certificate("apiserver"),
+        key=home.key("apiserver"),
+        tokens={home.secret(user, world): name for user, name in USERS.items()},
+        node_authority=home.authority,
+        node_token=home.secret("kubelet", world),
+    )
+    await run(config, world, on_ready=lambda port: home.save(home.address, Address(port)))
+
+
+USERS = {
+    "admin": "system:admin",
+    "scheduler": "system:posse-scheduler",
+    "controllers": "system:posse-controllers",
+    "core": "system:posse-core",
+    "node": "system:node-agent",
+}
+
+
+async def scheduler(home: Home, world: World) -> None:
+    from posse.scheduler.config import SchedulerConfig
+    from posse.scheduler.program import run
+
+    # The embedded cluster has no other scheduler, so every pod is this one's.
+    config = SchedulerConfig(identity=home.name(world), claim_all=True)
+    await _connected(home, world, "scheduler", lambda c: run(config, c, world))
+
+
+async def controllers(home: Home, world: World) -> None:
+    from posse.controllers.program import ControllersConfig, run
+
+    config = ControllersConfig(identity=home.name(world))
+    await _connected(home, world, "controllers", lambda c: run(config, c, world))
+
+
+async def core(home: Home, world: World) -> None:
+    from posse.local.core.program import CoreConfig, run
+
+    await _connected(home, world, "core", lambda c: run(CoreConfig(), c, world))
+
+
+async def node(home: Home, world: World) -> None:
+    from posse.local.node.program import NodeConfig, run
+
+    config = NodeConfig(
+        nodes=tuple(_options(home).manifests()),
+        token=home.secret("kubelet", world),
+        serve=True,
+        certificate=home.certificate("node"),
+        key=home.key("node"),
+    )
+    await _connected(home, world, "node", lambda c: run(config, c, world))
+
+
+MAINS: dict[str, Main] = {
+    "apiserver": apiserver,
+    "scheduler": scheduler,
+    "controllers": controllers,
+    "core": core,
+    "node": node,
+}
+
+
+async def main(service: str, home: Path, world: World) -> None:
+    """One service of a home, until it is told to stop or its supervisor is gone."""
+    place = Home(home).absolute()
+    busy = f"another {service} of {place.path} is still running"
+    async with place.waiting_for(service, PREDECESSOR, busy):
+        await lifeline.hold(MAINS[service](place, world))
+
+
+async def supervise(home: Path, world: World, program: Sequence[str] = PROGRAM) -> None:
+    """The supervisor of a home whose options have been written by `up`."""
+    place = Home(home).absolute()
+    await lifeline.hold(Supervisor(place, world, program).run())
+
+
+def run(service: str, home: Path, program: Sequence[str] = PROGRAM) -> int:
+    """The whole process of a service, or of the supervisor; returns its exit code."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    world = World.real()
+    try:
+        if service == "supervise":
+            asyncio.run(supervise(home, world, program))
+        else:
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(main(service, home, world))
+    except ClusterError as error:
+        log.error("%s", error)
+        return 1
+    except Exception:  # the last line of the log says why a process ended
+        log.exception("%s failed", service)
+        return 1
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+def _options(home: Home) -> Options:
+    options = home.load(home.options, Options)
+    if options is None:
+        raise ClusterError(f"{home.path} holds no cluster; run `posse up`")
+    return options
+
+
+async def _connected(
+    home: Home, world: World, user: str, use: Callable[[Connection], Awaitable[None]]
+) -> None:
+    connection = connect(home, await home.listening(), user, world)
+    try:
+        await use(connection)
+    finally:
+        await connection.close()

@@ -1,0 +1,94 @@
+"""`down`: nothing of the cluster runs when this returns, and the user's context is back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+
+import msgspec
+
+from posse.local.supervisor import contexts
+from posse.local.supervisor.errors import ClusterError
+from posse.local.supervisor.home import Home, until
+from posse.local.supervisor.overseer import LOCK, SERVICES
+from posse.local.supervisor.states import State
+
+PATIENCE = 60.0
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    was_running: bool
+    purged: bool
+
+
+async def down(home: Home, *, purge: bool = False) -> Stopped:
+    """Stop the cluster if it runs. `purge` deletes what it kept; a user's `config` stays."""
+    if not home.path.exists():
+        return Stopped(False, False)
+    home.prepare()
+    busy = f"another `up` or `down` of {home.path} has not ended; try again"
+    async with home.waiting_for("command", PATIENCE * 2, busy):
+        state = home.load(home.state, State)
+        running = home.held(LOCK)
+        if running:
+            if state is None:
+                raise ClusterError(f"a supervisor runs in {home.path} but says not who it is")
+            await end_supervisor(home, state.pid)
+        await _services_gone(home)
+        contexts.remove(home)
+        for path in (home.state, home.address):
+            path.unlink(missing_ok=True)
+        if purge:
+            _purge(home)
+    return Stopped(running, purge)
+
+
+async def end_supervisor(home: Home, pid: int) -> None:
+    """SIGTERM, patience, SIGKILL; its services end with it either way."""
+    for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, 10.0)):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            break
+        if await _free(home, LOCK, patience):
+            break
+    _reap(pid)
+
+
+async def _services_gone(home: Home) -> None:
+    """A service whose supervisor was killed needs a moment to notice."""
+    for service in SERVICES:
+        if not await _free(home, service, 15.0):
+            raise ClusterError(f"the {service} of {home.path} has not ended; try again")
+
+
+async def _free(home: Home, lock: str, seconds: float) -> bool:
+    """The lock is released within that time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await until(lambda: not home.held(lock))
+    except TimeoutError:
+        return False
+    return True
+
+
+def _reap(pid: int) -> None:
+    """If the supervisor was started by this very process, nobody else will."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return
+
+
+def _purge(home: Home) -> None:
+    for directory in (home.pki, home.path / "tokens", home.path / "logs"):
+        shutil.rmtree(directory, ignore_errors=True)
+    for path in (home.options, home.identity):
+        path.unlink(missing_ok=True)
+    for path in sorted(home.path.glob(f"{home.store.name}*")):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(home.path / "locks", ignore_errors=True)
+    if not any(home.path.iterdir()):
+        home.path.rmdir()
