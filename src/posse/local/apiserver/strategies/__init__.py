@@ -1,0 +1,1 @@
+"""What is particular to a kind when its objects are written."""

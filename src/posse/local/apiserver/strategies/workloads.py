@@ -1,0 +1,84 @@
+"""Jobs, Deployments, ReplicaSets, Nodes and the kinds that are simply kept."""
+
+from __future__ import annotations
+
+from posse.local.apiserver.store import Object
+from posse.local.apiserver.strategies import priorities
+from posse.local.apiserver.strategies.strategy import Context, Strategy
+from posse.objects.kinds import Kind
+from posse.objects.raw import mapping
+
+_JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
+_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
+
+
+class Plain(Strategy):
+    """Kept as written."""
+
+
+class Returned(Strategy):
+    """Kept as written; DELETE answers with the object."""
+
+    returns_deleted = True
+
+
+class Leases(Strategy):
+    unconditional_update = False
+
+
+class Quotas(Strategy):
+    status_apart = True
+    returns_deleted = True
+
+
+class Nodes(Strategy):
+    """A node is created by its agent, which already knows its status."""
+
+    status_apart = True
+    keeps_status_on_create = True
+
+
+class Workloads(Strategy):
+    """Deployments and ReplicaSets."""
+
+    status_apart = True
+    counts_generations = True
+
+    def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
+        obj["status"] = {} if kind.kind == "Deployment" else {"replicas": 0}
+
+
+class Jobs(Strategy):
+    status_apart = True
+    counts_generations = True
+    default_propagation = "Orphan"
+
+    def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
+        """A Job finds its pods by its uid, unless its author chose the selector."""
+        obj["status"] = {}
+        spec, metadata = obj["spec"], obj["metadata"]
+        template = spec.get("template")
+        if spec.get("manualSelector") or not isinstance(template, dict):
+            return
+        template["metadata"] = dict(template.get("metadata") or {})
+        labels = dict(template["metadata"].get("labels") or {})
+        labels.update(dict.fromkeys(_JOB_NAME, metadata["name"]))
+        labels.update(dict.fromkeys(_JOB_UID, metadata["uid"]))
+        template["metadata"]["labels"] = labels
+        spec["selector"] = {
+            **mapping(spec, "selector"),
+            "matchLabels": {
+                **mapping(spec, "selector", "matchLabels"),
+                _JOB_UID[0]: metadata["uid"],
+            },
+        }
+
+
+class PriorityClasses(Strategy):
+    counts_generations = True
+
+    def admit(self, context: Context, kind: Kind, obj: Object) -> None:
+        priorities.check_single_default(context, kind, obj)
+
+    def admit_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
+        priorities.check_single_default(context, kind, new)

@@ -1,0 +1,336 @@
+"""POST, PUT and PATCH of objects, and of their status.
+
+Each write is decided in one step (`create`, `update`), on the latest state of the store, without
+yielding to the event loop; what comes before is reading the request, what comes after is waiting
+for the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from posse.local.apiserver import statuses
+from posse.local.apiserver.cluster import Cluster
+from posse.local.apiserver.intake import WriteOptions, read_body, read_object, read_patched
+from posse.local.apiserver.patching import PatchError, apply_patch
+from posse.local.apiserver.reading import view_of
+from posse.local.apiserver.registry import Resource
+from posse.local.apiserver.requests import Request
+from posse.local.apiserver.responses import Reply
+from posse.local.apiserver.routing import Target
+from posse.local.apiserver.store import Object, Stored, Write
+from posse.local.apiserver.strategies import namespaces, quotas
+from posse.local.apiserver.strategies.strategy import Context, key_of, same
+from posse.objects.kinds import Kind
+from posse.objects.meta import Key
+from posse.objects.times import rfc3339
+from posse.objects.validating.report import Report
+
+_GENERATED_ROOM = 58  # a generated name is a DNS label: 63 less the suffix
+_ATTEMPTS = 8
+_FORGOTTEN = ("selfLink", "managedFields")
+_KEPT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+Change = Callable[[Object], Object]
+
+
+class Outcome:
+    """What a write decided: the object as it will be, and its way to the journal.
+
+    No write means that nothing changes (a dry run, or an object that is already so). `gone` means
+    that the change took the object away.
+    """
+
+    __slots__ = ("gone", "obj", "write")
+
+    def __init__(self, obj: Object, write: Write | None, *, gone: bool = False) -> None:
+        self.obj = obj
+        self.write = write
+        self.gone = gone
+
+
+async def post(cluster: Cluster, request: Request, target: Target) -> Reply:
+    if target.kind.namespaced and target.namespace is None:
+        raise statuses.method_not_allowed()
+    view = view_of(cluster, request, target)
+    options = WriteOptions.of(request, "CreateOptions")
+    context = cluster.context()
+    obj = await read_object(request, target.resource, target.kind, options, context.warnings)
+    metadata = obj["metadata"]
+    if target.namespace is not None:
+        if (metadata.get("namespace") or target.namespace) != target.namespace:
+            raise statuses.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the"
+                " request"
+            )
+        metadata["namespace"] = target.namespace
+    outcome = create(cluster, context, target.resource, target.kind, obj, options.dry_run)
+    await cluster.durable(outcome.write)
+    if outcome.write is not None:
+        return view.reply(outcome.write.stored, 201, context.warnings)
+    return view.reply_object(outcome.obj, 201, context.warnings)
+
+
+async def put(cluster: Cluster, request: Request, target: Target) -> Reply:
+    options = WriteOptions.of(request, "UpdateOptions")
+    context = cluster.context()
+    obj = await read_object(request, target.resource, target.kind, options, context.warnings)
+    metadata = obj["metadata"]
+    name = metadata.get("name") or ""
+    if name != target.name:
+        if not name:
+            raise statuses.bad_request("name must be provided")
+        raise statuses.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+    if (metadata.get("namespace") or target.namespace or "") != (target.namespace or ""):
+        raise statuses.bad_request(
+            f"the namespace of the object ({metadata.get('namespace')}) does not match the"
+            f" namespace on the URL ({target.namespace})"
+        )
+
+    def change(_: Object) -> Object:
+        return obj
+
+    outcome = update(cluster, context, target, change, options.dry_run)
+    return await answer(cluster, request, target, outcome, context)
+
+
+async def patch(cluster: Cluster, request: Request, target: Target) -> Reply:
+    options = WriteOptions.of(request, "PatchOptions")
+    content_type = request.header("content-type")
+    body = await read_body(request)
+    context = cluster.context()
+
+    def change(current: Object) -> Object:
+        try:
+            patched = apply_patch(content_type, current, body.value, target.kind)
+        except PatchError as error:
+            raise statuses.Refusal(error.code, error.reason, error.message) from error
+        context.warnings += read_patched(
+            patched, target.resource, target.kind, options, body.duplicates
+        )
+        return patched
+
+    outcome = update(cluster, context, target, change, options.dry_run, patched=True)
+    return await answer(cluster, request, target, outcome, context)
+
+
+async def answer(
+    cluster: Cluster, request: Request, target: Target, outcome: Outcome, context: Context
+) -> Reply:
+    """The reply to a change, once what it says is durable."""
+    view = view_of(cluster, request, target)
+    if outcome.write is not None:
+        await cluster.durable(outcome.write)
+    else:
+        await cluster.unchanged(target.resource.name, target.key)
+    return view.reply_object(outcome.obj, 200, context.warnings)
+
+
+def create(
+    cluster: Cluster,
+    context: Context,
+    resource: Resource,
+    kind: Kind,
+    obj: Object,
+    dry_run: bool = False,
+) -> Outcome:
+    """Decides a creation. `obj` has its namespace, and becomes the store's."""
+    strategy, metadata = resource.strategy, obj["metadata"]
+    if metadata.get("resourceVersion"):
+        raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+    if not kind.namespaced and metadata.get("namespace"):
+        raise statuses.bad_request("namespace is not allowed on this type")
+    strategy.default(kind, obj)
+    named = metadata.get("name") or ""
+    if not named and metadata.get("generateName"):
+        metadata["name"] = _generated(cluster, resource, kind, metadata)
+    if kind.namespaced:
+        namespaces.check_open(context, kind, metadata["namespace"], metadata.get("name", ""))
+    _begin_metadata(cluster, metadata, counted=strategy.counts_generations)
+    if strategy.has_status(kind) and not strategy.keeps_status_on_create:
+        obj.pop("status", None)
+    if metadata.get("name"):
+        strategy.admit(context, kind, obj)
+        strategy.prepare_create(context, kind, obj)
+    if problems := strategy.validate_create(kind, obj):
+        raise statuses.invalid_object(kind, metadata.get("name", ""), problems)
+    key = key_of(obj)
+    if cluster.store.latest(resource.name, key) is not None:
+        raise statuses.already_exists(kind, key[1])
+    strategy.check_create(context, kind, obj)
+    if kind.namespaced:
+        quotas.check(context, kind, obj)
+    obj = _arranged(resource, obj)
+    if dry_run:
+        return Outcome(obj, None)
+    write = cluster.store.put(resource.name, obj)
+    for other, made in strategy.created(context, kind, obj):
+        make(cluster, other, made)
+    return Outcome(obj, write)
+
+
+def make(cluster: Cluster, kind: Kind, obj: Object) -> Write | None:
+    """Creates one of the server's own objects, unless it is there."""
+    resource = cluster.registry.resource(kind)
+    metadata = obj["metadata"]
+    key = (metadata.get("namespace") or "", metadata["name"])
+    if cluster.store.latest(resource.name, key) is not None:
+        return None
+    obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
+    return create(cluster, cluster.context(), resource, kind, obj).write
+
+
+def update(
+    cluster: Cluster,
+    context: Context,
+    target: Target,
+    change: Change,
+    dry_run: bool,
+    *,
+    patched: bool = False,
+) -> Outcome:
+    """Decides a change of an object or of its status. `change` is given a copy of its own."""
+    resource, kind = target.resource, target.kind
+    stored = cluster.store.latest(resource.name, target.key)
+    if stored is None:
+        raise statuses.not_found(kind, target.key[1])
+    new = change(_in_version(stored.copy(), kind) if patched else stored.obj)
+    old = _in_version(stored.obj, kind)
+    check_preconditions(kind, new["metadata"], stored, resource, patched=patched)
+    strategy = resource.strategy
+    strategy.default(kind, new)
+    _keep_metadata(new["metadata"], old["metadata"])
+    if target.part == "status":
+        new = strategy.prepare_status(context, kind, new, old)
+        problems = strategy.validate_status(kind, new, old)
+    else:
+        if strategy.has_status(kind):
+            _keep_status(new, old)
+        strategy.prepare_update(context, kind, new, old)
+        strategy.admit_update(context, kind, new, old)
+        if strategy.counts_generations:
+            new["metadata"]["generation"] = strategy.next_generation(kind, new, old)
+        problems = strategy.validate_update(kind, new, old)
+    if problems:
+        raise statuses.invalid_object(kind, target.key[1], problems)
+    return replace(cluster, resource, stored, new, dry_run)
+
+
+def replace(
+    cluster: Cluster, resource: Resource, stored: Stored, new: Object, dry_run: bool = False
+) -> Outcome:
+    """The last step of every change: nothing if it is none, the end if that is what remains."""
+    metadata = new["metadata"] = dict(new["metadata"])
+    metadata["resourceVersion"] = str(stored.revision)
+    new = _arranged(resource, new)
+    if same(new, stored.obj):
+        return Outcome(stored.obj, None)
+    ends = is_over(resource, new)
+    if dry_run:
+        return Outcome(new, None)
+    if ends:
+        write = cluster.store.remove(resource.name, stored.key, new)
+    else:
+        write = cluster.store.put(resource.name, new)
+    return Outcome(write.stored.obj, write, gone=ends)
+
+
+def is_over(resource: Resource, obj: Object) -> bool:
+    """A deleted object goes when no finalizer, no grace and nothing of its kind holds it."""
+    metadata = obj["metadata"]
+    return (
+        metadata.get("deletionTimestamp") is not None
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not resource.strategy.holds(obj)
+    )
+
+
+def check_preconditions(
+    kind: Kind, metadata: Object, stored: Stored, resource: Resource, *, patched: bool = False
+) -> None:
+    """The identity and the version that the sent object claims to replace."""
+    uid, version = metadata.get("uid") or "", metadata.get("resourceVersion") or ""
+    name = stored.key[1]
+    if uid and uid != stored.uid:
+        raise statuses.precondition(kind, name, "UID", uid, stored.uid)
+    if not version or version == "0":
+        if not resource.strategy.unconditional_update and not patched:
+            report = Report()
+            report.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise statuses.invalid_object(kind, name, report.errors)
+    elif version != str(stored.revision):
+        raise statuses.modified(kind, name)
+
+
+def _in_version(obj: Object, kind: Kind) -> Object:
+    if obj["apiVersion"] == kind.api_version:
+        return obj
+    return {**obj, "apiVersion": kind.api_version}
+
+
+def _begin_metadata(cluster: Cluster, metadata: Object, *, counted: bool) -> None:
+    for field in (*_FORGOTTEN, *_KEPT, "resourceVersion", "creationTimestamp"):
+        metadata.pop(field, None)
+    metadata["uid"] = cluster.world.uid()
+    metadata["creationTimestamp"] = rfc3339(cluster.world.now())
+    if counted:
+        metadata["generation"] = 1
+    _drop_empty(metadata)
+
+
+def _keep_metadata(new: Object, old: Object) -> None:
+    for field in _FORGOTTEN:
+        new.pop(field, None)
+    for field in _KEPT:
+        new.pop(field, None)
+        if field in old:
+            new[field] = old[field]
+    for field in ("creationTimestamp", "namespace"):
+        if not new.get(field) and field in old:
+            new[field] = old[field]
+    _drop_empty(new)
+
+
+def _drop_empty(metadata: Object) -> None:
+    for field in ("labels", "annotations", "finalizers", "ownerReferences", "generateName"):
+        if field in metadata and not metadata[field]:
+            del metadata[field]
+
+
+def _keep_status(new: Object, old: Object) -> None:
+    new.pop("status", None)
+    if "status" in old:
+        new["status"] = old["status"]
+
+
+def _arranged(resource: Resource, obj: Object) -> Object:
+    """The stored form: one version, and the order in which people read an object."""
+    rest = {k: v for k, v in obj.items() if k not in ("kind", "apiVersion", "metadata", "status")}
+    arranged = {
+        "kind": resource.storage.kind,
+        "apiVersion": resource.storage.api_version,
+        "metadata": obj["metadata"],
+        **rest,
+    }
+    if "status" in obj:
+        arranged["status"] = obj["status"]
+    return arranged
+
+
+def _generated(cluster: Cluster, resource: Resource, kind: Kind, metadata: Object) -> str:
+    base: str = metadata["generateName"][:_GENERATED_ROOM]
+    name = base
+    for _ in range(_ATTEMPTS):
+        name = base + cluster.world.suffix(5)
+        key: Key = (metadata.get("namespace") or "", name)
+        if cluster.store.latest(resource.name, key) is None:
+            return name
+    refusal = statuses.already_exists(kind, name)
+    refusal.status["message"] += (
+        ", the server was not able to generate a unique name for the object"
+    )
+    refusal.status["details"]["retryAfterSeconds"] = 1
+    raise refusal
