@@ -11,6 +11,7 @@ import click
 from posse.client.errors import JobNotFound, PosseError, TimedOut
 from posse.kube.config import ConfigError
 from posse.kube.errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from posse.local.supervisor.errors import ClusterError
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -44,7 +45,9 @@ def sentence_of(error: BaseException) -> str:
             return f"the cluster does not accept these credentials: {error.message}"
         case ApiError():
             return error.message
-        case PosseError() | ConfigError() | OSError():
+        case ClusterError() if error.log:
+            return "\n".join([one_line(str(error)), *(f"    {line}" for line in error.log)])
+        case PosseError() | ConfigError() | ClusterError() | OSError():
             return one_line(str(error))
     return one_line(
         f"internal error: {type(error).__name__}: {error}"

@@ -44,7 +44,7 @@ class VirtualCluster:
         self.journal = MemoryJournal()
         self._kubelet: KubeletApi | None = None
         self._server = ApiServer(
-            Store(self.journal, world),
+            Store(self.journal),
             world,
             tokens={_TOKEN: "system:admin"},
             node_transport=self._node_transport,

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import asyncio
+
+from posse.cli.grammar import switch
+from posse.cli.options import App, verb
+from posse.local.supervisor import Home
+from posse.local.supervisor import down as stop
+
+
+@verb("down")
+@switch("--purge", help="Also delete what the cluster kept.")
+def down(app: App, purge: bool) -> None:
+    """Stop the cluster on this machine.
+
+    What it kept stays for the next `up`, unless --purge says otherwise.
+    """
+    home = Home.find()
+    stopped = asyncio.run(stop(home, purge=purge))
+    app.say("The cluster has stopped" if stopped.was_running else "No cluster was running")
+    if stopped.purged:
+        app.say(f"Everything it kept in {home.path} is deleted")

@@ -1,0 +1,151 @@
+"""The service programs: the same ones in the embedded cluster and beside a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from posse.cli.options import App, verb
+from posse.kube import Connection, connect
+from posse.kube.config import Settings, in_cluster, load_kubeconfig
+from posse.local.supervisor import lifeline
+from posse.local.supervisor.services import run as run_in_home
+from posse.world import World
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _home(function: F) -> F:
+    return click.option(
+        "--home",
+        required=True,
+        type=click.Path(path_type=Path),
+        help="The directory of the embedded cluster.",
+    )(function)
+
+
+@verb("apiserver")
+@_home
+def apiserver(app: App, home: Path) -> int:
+    """Run the API server of an embedded cluster."""
+    return run_in_home("apiserver", home)
+
+
+@verb("core")
+@_home
+def core(app: App, home: Path) -> int:
+    """Run what kube-controller-manager does, for an embedded cluster."""
+    return run_in_home("core", home)
+
+
+@verb("node")
+@_home
+def node(app: App, home: Path) -> int:
+    """Run the node agent of an embedded cluster."""
+    return run_in_home("node", home)
+
+
+@verb("supervise")
+@_home
+def supervise(app: App, home: Path) -> int:
+    """Run and watch the services of an embedded cluster."""
+    return run_in_home("supervise", home)
+
+
+def _beside_a_cluster(function: F) -> F:
+    for decorate in (
+        click.option(
+            "--home",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="Serve the embedded cluster of this directory; without it, the kubeconfig's.",
+        ),
+        click.option(
+            "--lease-namespace", default="kube-system", help="Where the leader's lease lies."
+        ),
+        click.option(
+            "--identity",
+            default="",
+            help="Who holds the lease; drawn at random if not given.",
+        ),
+    ):
+        function = decorate(function)
+    return function
+
+
+@verb("scheduler")
+@_beside_a_cluster
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    default=("posse",),
+    metavar="NAME",
+    help="A schedulerName whose pods are ours. May be repeated.",
+)
+def scheduler(
+    app: App, home: Path | None, lease_namespace: str, identity: str, claims: tuple[str, ...]
+) -> int:
+    """Run the scheduler."""
+    if home is not None:
+        return run_in_home("scheduler", home)
+    from posse.scheduler.config import SchedulerConfig
+    from posse.scheduler.program import run
+
+    config = SchedulerConfig(namespace=lease_namespace, identity=identity, claims=claims)
+    return _run(app, lambda connection, world: run(config, connection, world))
+
+
+@verb("controllers")
+@_beside_a_cluster
+@click.option("--gang-scheduler-name", default="posse", help="The scheduler of the jobs' pods.")
+def controllers(
+    app: App, home: Path | None, lease_namespace: str, identity: str, gang_scheduler_name: str
+) -> int:
+    """Run the job controllers."""
+    if home is not None:
+        return run_in_home("controllers", home)
+    from posse.controllers.program import ControllersConfig, run
+
+    config = ControllersConfig(
+        namespace=lease_namespace, identity=identity, gang_scheduler_name=gang_scheduler_name
+    )
+    return _run(app, lambda connection, world: run(config, connection, world))
+
+
+def _settings(app: App) -> Settings:
+    if app.options.kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return in_cluster()
+    named = app.options.kubeconfig
+    return load_kubeconfig([Path(named)] if named else None, app.options.context)
+
+
+def _run(app: App, service: Callable[[Connection, World], Coroutine[Any, Any, None]]) -> int:
+    import uvloop
+
+    level = (app.options.loglevel or "info").upper().replace("WARN", "WARNING")
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=level,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
+    )
+    settings, world = _settings(app), World.real()
+
+    async def main() -> None:
+        connection = connect(settings, world)
+        try:
+            await lifeline.hold(service(connection, world))
+        finally:
+            await connection.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
+    return 0

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from posse.cli.grammar import switch
+from posse.cli.options import App, verb
+from posse.local.node.manifests import DEFAULT_CPUS, DEFAULT_MEMORY
+from posse.local.supervisor import Home, Options, Started, foreground, lifeline
+from posse.local.supervisor import up as start
+from posse.world import World
+
+
+@verb("up")
+@click.option("--simulate", type=int, default=0, metavar="N", help="N nodes that run nothing.")
+@click.option("--gpus", type=int, default=0, metavar="G", help="GPUs of each node.")
+@click.option("--cpus", default=DEFAULT_CPUS, metavar="C", help="CPUs of each node.")
+@click.option("--memory", default=DEFAULT_MEMORY, metavar="M", help="Memory of each node.")
+@click.option("--nodes", "nodes_file", default=None, metavar="FILE", help="Node manifests instead.")
+@click.option("--port", type=int, default=0, help="The API server's port; 0 is any free one.")
+@switch("--foreground", "in_front", help="Stay, and stop the cluster when interrupted.")
+@switch("--no-select", help="Do not select the context `posse` in the kubeconfig.")
+def up(
+    app: App,
+    simulate: int,
+    gpus: int,
+    cpus: str,
+    memory: str,
+    nodes_file: str | None,
+    port: int,
+    in_front: bool,
+    no_select: bool,
+) -> None:
+    """Start a cluster on this machine.
+
+    Returns when it is ready. Run again, it finds the cluster running.
+
+    \b
+    posse up --simulate 4 --gpus 2     four nodes of two GPUs each that run nothing
+    """
+    options = Options(
+        simulate=simulate,
+        gpus=gpus,
+        cpus=cpus,
+        memory=memory,
+        nodes=_manifests(nodes_file) if nodes_file else (),
+        port=port,
+    )
+    kubeconfig = Path(app.options.kubeconfig) if app.options.kubeconfig else None
+    home, world = Home.find(), World.real()
+    if in_front:
+        asyncio.run(
+            lifeline.hold(
+                foreground(
+                    home,
+                    options,
+                    world,
+                    select=not no_select,
+                    kubeconfig=kubeconfig,
+                    on_ready=lambda started: _tell(app, started, not no_select),
+                )
+            )
+        )
+        return
+    started = asyncio.run(start(home, options, world, select=not no_select, kubeconfig=kubeconfig))
+    _tell(app, started, not no_select)
+
+
+def _tell(app: App, started: Started, selected: bool) -> None:
+    state = "is already running" if started.already else "is ready"
+    nodes = f"{started.nodes} node{'' if started.nodes == 1 else 's'}"
+    app.say(f"The cluster {state}: {nodes}, API server at {started.server}")
+    how = "selected" if selected else "not selected; use --context posse"
+    app.say(f"kubeconfig context `posse` in {started.kubeconfig} ({how})")
+
+
+def _manifests(name: str) -> tuple[dict[str, Any], ...]:
+    try:
+        documents = list(yaml.load_all(Path(name).read_text(encoding="utf-8"), yaml.CSafeLoader))
+    except OSError as error:
+        raise click.UsageError(f"--nodes: {name}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise click.UsageError(f"--nodes: {name} is not YAML: {error}") from error
+    found: list[Any] = []
+    for document in documents:
+        items = document.get("items", [document]) if isinstance(document, dict) else [document]
+        found += [item for item in items if item is not None]
+    if not found:
+        raise click.UsageError(f"--nodes: {name} holds no Node")
+    for item in found:
+        if not isinstance(item, dict) or item.get("kind") != "Node":
+            raise click.UsageError(f"--nodes: {name} holds something that is not a Node")
+    return tuple(found)
