@@ -56,14 +56,14 @@ async def perform(context: Context, kind: Kind, job: Manifest, decision: Decisio
         outcomes = await asyncio.gather(
             *(_perform_one(context, action) for action in batch), return_exceptions=True
         )
-        for outcome in outcomes:
-            if outcome is None:
-                continue
-            if not isinstance(outcome, KubeError | ForeignObjectError):
-                raise outcome
-            _tell(context, kind, job, outcome)
-            trouble = trouble or outcome
-        if trouble is not None and not isinstance(batch[0], Blocked):
+        failures = [outcome for outcome in outcomes if outcome is not None]
+        for failure in failures:
+            if not isinstance(failure, KubeError | ForeignObjectError):
+                raise failure
+            _tell(context, kind, job, failure)
+            trouble = trouble or failure
+        # A name that is taken stops nobody else; what failed otherwise would fail again.
+        if failures and not isinstance(batch[0], Blocked):
             break
     if decision.status is not None:
         await _write_status(context, kind, job, decision.status)

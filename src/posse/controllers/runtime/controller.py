@@ -237,8 +237,11 @@ class _Loop:
             log.exception("%s %s/%s", self.controller.name, *key)
         else:
             self.queue.forget(key)
-            if after is not None:
-                self.queue.add_after(key, after)
+            # What is still expected and never comes must not keep the key asleep.
+            lapse = self.context.expectations.lapses_in(key)
+            for moment in (after, lapse):
+                if moment is not None:
+                    self.queue.add_after(key, moment)
 
 
 def _owner_among(kind: Kind) -> Keys:
@@ -256,6 +259,6 @@ def _fulfilling(expectations: Expectations) -> Callable[[Change[Manifest]], None
             if metadata_of(change.new).get("deletionTimestamp"):
                 expectations.ending(uid_of(change.new))
         elif change.old is not None:
-            expectations.ending(uid_of(change.old))
+            expectations.gone(uid_of(change.old))
 
     return listener
