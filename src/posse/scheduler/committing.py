@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -23,7 +24,7 @@ from posse.objects import keys
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD_GROUP
 from posse.objects.pods import Pod
-from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise, Outcome
+from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise
 from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.groups import (
     INQUEUE,
@@ -36,6 +37,9 @@ from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.releasing import Releaser
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 Holds = tuple[tuple[str, str], ...]
 
@@ -159,7 +163,7 @@ class Committer:
                 self._outbox.refute(seat.uid)
             self._outbox.failed(start.gang, f"its PodGroup could not be read or written: {error}")
             return
-        outcomes = await self._bind_all(start.seats)
+        outcomes = await self._each(self._binder.bind, start.seats)
         denied = ""
         for seat, outcome in zip(start.seats, outcomes, strict=True):
             match outcome:
@@ -265,26 +269,30 @@ class Committer:
         except (KubeError, _Abandon) as error:
             _log.info("%s: held seats stay written: %s", gang, error)
 
-    async def _bind_all(self, seats: tuple[Seat, ...]) -> list[Outcome]:
-        outcomes: dict[str, Outcome] = {}
-        left = iter(seats)
+    async def _each(self, do: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
+        """All at once, as far as there are slots; the first failure ends the others."""
+        results: dict[int, R] = {}
+        left = iter(enumerate(items))
 
         async def worker() -> None:
-            for seat in left:
+            for index, item in left:
                 async with self._slots:
-                    outcomes[seat.uid] = await self._binder.bind(seat)
+                    results[index] = await do(item)
 
         async with asyncio.TaskGroup() as workers:
-            for _ in range(min(len(seats), self._binds_in_flight)):
+            for _ in range(min(len(items), self._binds_in_flight)):
                 workers.create_task(worker())
-        return [outcomes[seat.uid] for seat in seats]
+        return [results[index] for index in range(len(items))]
 
     # Releasing.
 
     async def _release(self, release: Release) -> None:
+        async def let_go(pod: tuple[str, str]) -> str:
+            return await self._releaser.release(*pod, release.why)
+
         failure = ""
-        for uid, name in release.pods:
-            why = await self._releaser.release(uid, name, release.why)
+        failures = await self._each(let_go, release.pods)
+        for (uid, name), why in zip(release.pods, failures, strict=True):
             if why:
                 failure = failure or f"{name} could not be released: {why}"
                 self._outbox.refute(uid)

@@ -66,7 +66,8 @@ class Api:
         self.revision = 0
         self.objects: dict[Key, Object] = {}
         self.served = {"podgroups", "queues"}
-        self.writes: list[Write] = []
+        self.attempts: list[tuple[float, str, str]] = []  # every request that arrived
+        self.writes: list[Write] = []  # those that took effect
         self.binds: list[tuple[str, str]] = []  # pod name, node
         self.fault: Fault = lambda method, path: None
         self.on_write: Callable[[Write], None] = lambda write: None
@@ -157,6 +158,7 @@ class Api:
         timeout: float | None = None,
     ) -> Response:
         await asyncio.sleep(self.latency)
+        self.attempts.append((self.world.monotonic(), method, path))
         fault = self.fault(method, path)
         if fault == "drop":
             raise Unreachable("refused")

@@ -213,8 +213,7 @@ async def test_the_higher_priority_goes_first(rig: Rig, by: str) -> None:
     rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
     rig.api.put("podgroups", group("low", 1))
     rig.api.put("pods", pod("low-0", "low", priority=5))
-    named = {"priorityClassName": "high"} if by == "class" else {}
-    rig.api.put("podgroups", group("high", 1, **named))
+    rig.api.put("podgroups", group("high", 1, priorityClassName="high" if by == "class" else ""))
     rig.api.put("pods", pod("high-0", "high", priority=0 if by == "class" else 10))
     async with rig.running():
         await rig.settle()

@@ -93,7 +93,8 @@ def read_expects(text: str | None) -> tuple[Expected, ...]:
             }
         except QuantityError as error:
             raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
-        shape = Shape(requests(amounts), constraints(entry.node_selector, entry.tolerations))
+        asked = requests(amounts, f"{at}.requests")
+        shape = Shape(asked, constraints(entry.node_selector, entry.tolerations))
         roles[entry.role] = Expected(role=entry.role, count=entry.count, shape=shape)
     return tuple(roles[role] for role in sorted(roles))
 

@@ -116,10 +116,10 @@ def read_requests(spec: PodSpec) -> Requests:
     return requests(amounts)
 
 
-def requests(amounts: dict[str, int]) -> Requests:
+def requests(amounts: dict[str, int], field: str = "requests") -> Requests:
     for resource, amount in amounts.items():
         if amount < 0:
-            raise Unreadable(f"requests[{resource}]", f"{amount} is less than nothing")
+            raise Unreadable(f"{field}[{resource}]", f"{amount} is less than nothing")
     return requests_of(amounts)
 
 
