@@ -1,23 +1,5 @@
-"""The embedded cluster as processes: its home, its supervision, up, down and status."""
+"""The embedded cluster as processes: its home, its supervision, up, down and status.
 
-from __future__ import annotations
-
-from posse.local.supervisor.errors import ClusterError
-from posse.local.supervisor.home import Home
-from posse.local.supervisor.options import Options
-from posse.local.supervisor.reporting import Report, status
-from posse.local.supervisor.starting import Started, foreground, up
-from posse.local.supervisor.stopping import Stopped, down
-
-__all__ = [
-    "ClusterError",
-    "Home",
-    "Options",
-    "Report",
-    "Started",
-    "Stopped",
-    "down",
-    "foreground",
-    "status",
-    "up",
-]
+`starting.up`, `stopping.down` and `reporting.status` are the verbs; `services.run` is the whole of
+each process. Nothing is imported here: every service pays only for what it uses.
+"""

@@ -7,15 +7,15 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 
-from posse.kube.config import Settings
 from posse.kube.connection import Connection
 from posse.kube.errors import KubeError
+from posse.local.supervisor.connecting import connect
 from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.preparing import prepare
 from posse.local.supervisor.readiness import missing
-from posse.local.supervisor.states import Address, ServiceState, State
+from posse.local.supervisor.states import ServiceState, State
 from posse.local.supervisor.supervision import Supervision, environment
 from posse.world import World
 
@@ -124,10 +124,3 @@ class Supervisor:
             self._home.save(self._home.state, told)
         except OSError as error:  # a full disk must not end what runs
             log.warning("the state could not be written: %s", error)
-
-
-def connect(home: Home, address: Address, user: str, world: World) -> Connection:
-    from posse.kube import connect as open_connection
-
-    settings = Settings(server=address.server, ca_file=home.authority, token_file=home.token(user))
-    return open_connection(settings, world)

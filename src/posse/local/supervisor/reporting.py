@@ -6,9 +6,10 @@ import msgspec
 
 from posse import __version__
 from posse.kube.errors import KubeError
+from posse.local.supervisor.connecting import connect
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
-from posse.local.supervisor.overseer import LOCK, connect
+from posse.local.supervisor.overseer import LOCK
 from posse.local.supervisor.readiness import missing
 from posse.local.supervisor.states import Address, ServiceState, State
 from posse.objects.kinds import NODE

@@ -16,19 +16,29 @@ from typing import Any
 
 from posse.kube.connection import Connection
 from posse.local.supervisor import lifeline
+from posse.local.supervisor.connecting import connect
 from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
-from posse.local.supervisor.overseer import Supervisor, connect
-from posse.local.supervisor.starting import PROGRAM
 from posse.local.supervisor.states import Address
 from posse.world import World
 
 log = logging.getLogger(__name__)
 
+PROGRAM = (sys.executable, "-m", "posse")
+"""The command to which the name of a service and `--home PATH` are appended."""
+
 PREDECESSOR = 20.0
 
 Main = Callable[[Home, World], Coroutine[Any, Any, None]]
+
+USERS = {
+    "admin": "system:admin",
+    "scheduler": "system:posse-scheduler",
+    "controllers": "system:posse-controllers",
+    "core": "system:posse-core",
+    "node": "system:node-agent",
+}
 
 
 async def apiserver(home: Home, world: World) -> None:
@@ -38,24 +48,16 @@ async def apiserver(home: Home, world: World) -> None:
     # A restarted server has to be where the others, and the user's kubeconfig, look for it.
     before = home.load(home.address, Address)
     config = ApiServerConfig(
-        port=before.port if before is not None else options.port,
-        store=home.store,
+        data_dir=home.path,
         certificate=home.certificate("apiserver"),
         key=home.key("apiserver"),
         tokens={home.secret(user, world): name for user, name in USERS.items()},
-        node_authority=home.authority,
-        node_token=home.secret("kubelet", world),
+        port=before.port if before is not None else options.port,
+        authority=home.authority,
+        kubelet_token=home.secret("kubelet", world),
+        on_ready=lambda port: home.save(home.address, Address(port)),
     )
-    await run(config, world, on_ready=lambda port: home.save(home.address, Address(port)))
-
-
-USERS = {
-    "admin": "system:admin",
-    "scheduler": "system:posse-scheduler",
-    "controllers": "system:posse-controllers",
-    "core": "system:posse-core",
-    "node": "system:node-agent",
-}
+    await run(config, world)
 
 
 async def scheduler(home: Home, world: World) -> None:
@@ -112,6 +114,8 @@ async def main(service: str, home: Path, world: World) -> None:
 
 async def supervise(home: Path, world: World, program: Sequence[str] = PROGRAM) -> None:
     """The supervisor of a home whose options have been written by `up`."""
+    from posse.local.supervisor.overseer import Supervisor
+
     place = Home(home).absolute()
     await lifeline.hold(Supervisor(place, world, program).run())
 

@@ -7,7 +7,6 @@ import errno
 import logging
 import os
 import socket
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,13 +19,13 @@ from posse.local.supervisor.home import TOKENS, Home
 from posse.local.supervisor.logfiles import LARGEST, rotate, tail
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.overseer import LOCK, Supervisor
+from posse.local.supervisor.services import PROGRAM
 from posse.local.supervisor.states import Address, State
 from posse.local.supervisor.stopping import end_supervisor
 from posse.world import World
 
 log = logging.getLogger(__name__)
 
-PROGRAM = (sys.executable, "-m", "posse")
 CEILING = 120.0
 POLL = 0.05
 CERTIFICATE_DAYS = 3650
