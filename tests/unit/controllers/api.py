@@ -152,8 +152,9 @@ class Api:
                 return _answer(200, self._store(where, _merged(old, document), old))
 
     def _list(self, where: Where, query: Query) -> Response:
+        # As a real server does, without the kind of each.
         items = [
-            obj
+            {name: part for name, part in obj.items() if name not in ("apiVersion", "kind")}
             for key, obj in sorted(self.objects.items())
             if key[0] == where[0] and _selects(query.get("labelSelector", ""), obj)
         ]

@@ -523,6 +523,17 @@ INVALID: list[tuple[str, dict[str, Any], str]] = [
     ("an unknown policy", mpi_job(run={"cleanPodPolicy": "Some"}), "cleanPodPolicy: Unsupported"),
     ("a name too long", mpi_job(metadata={"name": "a" * 55}), "metadata.name: Invalid value"),
     ("beyond all clusters", mpi_job(workers=10**9), "[Worker].replicas: Invalid value"),
+    ("labels that are none", {"Worker": {"template": template() | {"metadata": "x"}}}, "[Worker]"),
+    (
+        "containers that are none",
+        {"Worker": {"template": {"spec": {"containers": "x"}}}},
+        "[Worker]",
+    ),
+    (
+        "an environment that is none",
+        {"Worker": {"template": {"spec": {"containers": [{"name": "main", "env": {"A": "B"}}]}}}},
+        "[Worker].template: Invalid value",
+    ),
     (
         "nonsense for a quantity",
         mpi_job(worker={"spec": {"containers": [{"resources": {"limits": {"cpu": "lots"}}}]}}),

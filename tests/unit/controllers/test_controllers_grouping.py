@@ -139,6 +139,13 @@ def test_a_changed_job_changes_its_group_and_no_field_of_anybody_else() -> None:
     assert "queue" not in changes["spec"]
 
 
+def test_a_resource_that_is_no_longer_needed_leaves_the_sum() -> None:
+    present = pod_group(situation(mpi_job()))
+    given = {"schedulingPolicy": {"minResources": {"cpu": "7"}}}
+    changes = group_changes(present, pod_group(situation(mpi_job(run=given))))
+    assert changes["spec"]["minResources"] == {"cpu": "7", "memory": None, "nvidia.com/gpu": None}
+
+
 def test_an_unchanged_group_needs_no_write() -> None:
     present = pod_group(situation(mpi_job(waits=True)))
     present["spec"]["queue"] = "default"

@@ -112,6 +112,16 @@ async def test_nothing_is_written_when_nothing_changes() -> None:
         assert api.writes[before:] == []
 
 
+async def test_a_restart_writes_nothing_where_all_is_well() -> None:
+    api = Api()
+    api.put(MPI_JOB, mpi_job())
+    async with running(api, CONTROLLER):
+        pass
+    before = len(api.writes)
+    async with running(api, CONTROLLER):
+        assert api.writes[before:] == []
+
+
 async def test_hosts_are_listed_as_they_come_and_go() -> None:
     api = Api()
     api.put(MPI_JOB, mpi_job())

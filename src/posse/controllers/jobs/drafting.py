@@ -33,16 +33,14 @@ class StatusDraft:
         warning: bool = False,
         quiet: bool = False,
     ) -> bool:
-        """Set a condition; whether that changed anything. A change of status is also an event."""
-        was = conditions.find(self.conditions, type_)
+        """Set a condition; whether that changed anything. A change is also an event."""
         updated = conditions.with_condition(
             self.conditions, type_, status, reason, message, self._now
         )
         if updated == self.conditions:
             return False
         self.conditions = updated
-        told = was is not None and (was.get("status") == "True") == status
-        if not quiet and not (told and was is not None and was.get("message") == message):
+        if not quiet:
             self.says.append(Say(reason, message, warning))
         return True
 

@@ -115,9 +115,13 @@ def group_changes(present: Manifest, desired: Manifest) -> dict[str, Any]:
     """
     old, new = present.get("spec") or {}, desired["spec"]
     spec: dict[str, Any] = {}
-    for name in ("minMember", "priorityClassName", "minResources"):
+    for name in ("minMember", "priorityClassName"):
         if (old.get(name) or None) != (new.get(name) or None):
             spec[name] = new.get(name)
+    had, has = old.get("minResources") or {}, new.get("minResources") or {}
+    if had != has:
+        # A merge keeps what it does not name.
+        spec["minResources"] = {resource: None for resource in had if resource not in has} | has
     if (old.get("queue") or DEFAULT_QUEUE) != (new.get("queue") or DEFAULT_QUEUE):
         spec["queue"] = new.get("queue")
     changes: dict[str, Any] = {"spec": spec} if spec else {}

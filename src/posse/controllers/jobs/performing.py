@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 RESOURCE_EXISTS = "ErrResourceExists"
 FAILED_CREATE = "FailedCreate"
 _MOST_AT_ONCE = 16
+# Objects that come in a list do not carry their kind, and owners are compared by uid elsewhere.
+_NO_DIFFERENCE = ("apiVersion", "kind", "ownerReferences")
 _LONGEST_MESSAGE = 1024
 
 
@@ -160,7 +162,7 @@ def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name, wanted in desired.items():
         found = present.get(name) if isinstance(present, dict) else None
-        if name == "ownerReferences" or wanted == found:
+        if name in _NO_DIFFERENCE or wanted == found:
             continue
         if name == "data":
             # Keys that are no longer wanted go too.

@@ -135,7 +135,8 @@ def worker_names(raw: Manifest) -> list[str]:
 
 def managed_elsewhere(raw: Manifest) -> bool:
     """Whether `managedBy` hands the job to another controller."""
-    policy: Any = (raw.get("spec") or {}).get("runPolicy")
+    spec: Any = raw.get("spec")
+    policy: Any = spec.get("runPolicy") if isinstance(spec, dict) else None
     manager = policy.get("managedBy") if isinstance(policy, dict) else None
     return manager is not None and manager != MANAGED_BY
 

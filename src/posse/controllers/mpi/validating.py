@@ -8,6 +8,7 @@ import msgspec
 
 from posse.controllers.jobs import cleaning
 from posse.controllers.jobs.grouping import requests_of
+from posse.controllers.jobs.shapes import check_template
 from posse.controllers.mpi.spec import (
     AT_STARTUP,
     INTEL,
@@ -84,11 +85,12 @@ def _replica_problems(spec: ReplicaSpec, path: str) -> Iterable[FieldError]:
         yield _required(f"{path}.template.spec.containers", "must define at least one container")
         return
     try:
+        check_template(spec.template)
         requests_of(spec.template)
     except QuantityError as error:
         yield FieldError(f"{path}.template.{error.field}", INVALID, f"Invalid value: {error}")
     except msgspec.ValidationError as error:
-        yield FieldError(f"{path}.template.spec", INVALID, f"Invalid value: {error}")
+        yield FieldError(f"{path}.template", INVALID, f"Invalid value: {error}")
 
 
 def _run_policy_problems(job: Job) -> Iterable[FieldError]:
