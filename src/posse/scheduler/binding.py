@@ -67,16 +67,16 @@ _DOUBTFUL = (NotFound, Conflict, AlreadyExists, ServerError, TooManyRequests)
 
 class Binder:
     def __init__(
-        self, connection: Connection, world: World, latest: Callable[[str, str], Pod | None]
+        self, connection: Connection, world: World, known: Callable[[str], Pod | None]
     ) -> None:
         self._connection = connection
         self._world = world
-        self._latest = latest
+        self._known = known
 
     async def bind(self, seat: Seat) -> Outcome:
         namespace, _, name = seat.pod.partition("/")
-        pod = self._latest(namespace, name)
-        if pod is None or pod.metadata.uid != seat.uid:
+        pod = self._known(seat.uid)
+        if pod is None:
             return GONE
         if pod.spec.node_name or pod.metadata.deleting:
             return _outcome(pod, seat)

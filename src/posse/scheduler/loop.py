@@ -16,7 +16,6 @@ from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Release, Seat, Start, Wait
 from posse.engine.policy import Policy
 from posse.engine.view import View
-from posse.kube.cache import Change
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD, POD_GROUP
 from posse.objects.pods import Pod
@@ -36,6 +35,7 @@ _SOONEST = 0.05
 _STALE = 5.0
 _FIRST_SETBACK = 1.0
 _LONGEST_SETBACK = 60.0
+_CHANGES_AT_A_TIME = 1000
 _WAITS_AT_A_TIME = 32
 
 
@@ -93,10 +93,16 @@ class Loop:
                 timer.cancel()
 
     async def _round(self, committer: Committer) -> None:
+        applied = 0
         while self._inbox:
             self._inbox.popleft()()
+            applied += 1
+            if applied % _CHANGES_AT_A_TIME == 0:
+                await asyncio.sleep(0)
         for gang in self._reader.refresh():
             self._statuses.touched(gang)
+            if gang not in self._reader.musters:
+                self._setbacks.pop(gang, None)
         told = 0
         for decision in cycle(self._view, self._policy, self._world.now()):
             match decision:
@@ -151,7 +157,7 @@ class Loop:
         self._later(lambda: self._reader.gone(uid))
 
     def group(self, group: PodGroup) -> None:
-        self._reader.group(Change(None, group))
+        self._reader.wrote(group)
         self._woken.set()
 
     def abandoned(self, gang: str, why: str, awaited: int | None) -> None:

@@ -24,17 +24,17 @@ REASON = "GangReleased"
 
 class Releaser:
     def __init__(
-        self, connection: Connection, world: World, latest: Callable[[str, str], Pod | None]
+        self, connection: Connection, world: World, known: Callable[[str], Pod | None]
     ) -> None:
         self._connection = connection
         self._world = world
-        self._latest = latest
+        self._known = known
 
     async def release(self, uid: str, pod_name: str, why: str) -> str:
         """Ends the pod; answers why it could not, or ""."""
         namespace, _, name = pod_name.partition("/")
-        pod = self._latest(namespace, name)
-        if pod is None or pod.metadata.uid != uid or pod.metadata.deleting:
+        pod = self._known(uid)
+        if pod is None or pod.metadata.deleting:
             return ""
         if pod.metadata.controller is None:
             return f"nobody would recreate {pod_name}"

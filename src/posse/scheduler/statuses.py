@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import msgspec
 
 from posse.engine.decisions import Verdict
 from posse.kube.backoff import Backoff
-from posse.kube.cache import Change
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Conflict, KubeError, NotFound
 from posse.objects.groups import PodGroup
@@ -59,6 +59,7 @@ class Statuses:
         reader: Reader,
         events: Records,
         *,
+        fact: Callable[[Pod], None],
         settle: float,
         restate: float,
     ) -> None:
@@ -66,11 +67,11 @@ class Statuses:
         self._world = world
         self._reader = reader
         self._events = events
+        self._fact = fact
         self._settle = settle
         self._restate = restate
         self._verdicts: dict[str, Verdict] = {}
         self._stated: dict[str, _Stated] = {}
-        self._said: dict[str, tuple[str, str]] = {}  # of pods, by uid
         self._backoffs: dict[str, Backoff] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ready: asyncio.Queue[str] = asyncio.Queue()
@@ -94,9 +95,6 @@ class Statuses:
         group = muster.group
         moves = group is not None and group.status.phase != phase(muster, self._reader.queues)
         self._look(gang, 0.0 if moves else self._settle)
-
-    def pod_gone(self, uid: str) -> None:
-        self._said.pop(uid, None)
 
     async def run(self) -> None:
         try:
@@ -199,7 +197,7 @@ class Statuses:
             subresource="status",
             model=PodGroup,
         )
-        self._reader.group(Change(group, written))
+        self._reader.wrote(written)
 
     async def _write_pods(self, muster: Muster, why: Waiting | None) -> None:
         members = iter(
@@ -226,7 +224,7 @@ class Statuses:
         pod = member.pod
         uid = pod.metadata.uid
         says = pod_condition(member, why)
-        if says is None or says == self._said.get(uid) or says == said_of(pod):
+        if says is None or says == said_of(pod):
             return
         if muster.members.get(uid) is not member or pod.metadata.deleting:
             return  # it has moved on, and its gang will be looked at again
@@ -242,7 +240,7 @@ class Statuses:
         # The version makes sure that a pod which was bound meanwhile is left alone.
         metadata = {"uid": uid, "resourceVersion": pod.metadata.resource_version}
         try:
-            await self._connection.patch(
+            written = await self._connection.patch(
                 POD,
                 pod.metadata.name,
                 {"metadata": metadata, "status": {"conditions": [condition]}},
@@ -255,7 +253,7 @@ class Statuses:
             if muster.members.get(uid) is member:
                 raise
             return
-        self._said[uid] = says
+        self._fact(written)
 
 
 def _says(group: PodGroup, why: Waiting) -> bool:

@@ -50,6 +50,7 @@ class Term:
             world,
             self._reader,
             self._events,
+            fact=lambda pod: self._loop.fact(pod),
             settle=config.settle,
             restate=config.restate,
         )
@@ -71,8 +72,8 @@ class Term:
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         self._committer = Committer(
             connection,
-            Binder(connection, world, self._pods.get),
-            Releaser(connection, world, self._pods.get),
+            Binder(connection, world, reader.pod_of),
+            Releaser(connection, world, reader.pod_of),
             self._loop,
             gangs_in_flight=config.gangs_in_flight,
             binds_in_flight=config.binds_in_flight,

@@ -34,6 +34,7 @@ class Muster:
         self.key = key
         self.alone = is_alone(key)
         self.group: PodGroup | None = None
+        self.ahead = False  # `group` is our own write: its cache may still tell of earlier ones
         self.terms: GroupTerms | None = None
         self.problem = ""  # why the PodGroup cannot be used
         self.members: dict[str, Member] = {}
@@ -64,6 +65,7 @@ class Muster:
 
     def lose_group(self) -> None:
         self.group = self.terms = None
+        self.ahead = False
         self.problem = self.withheld = ""
         self.awaited = None
         self.ran = False

@@ -43,6 +43,7 @@ class _Known(msgspec.Struct):
     pod: Pod
     gang: str | None
     shape: Shape | None
+    ahead: bool = False  # read live: its cache may still tell of earlier versions
 
 
 class Reader:
@@ -69,7 +70,7 @@ class Reader:
         if change.new is None:
             if change.old is not None:
                 self._forget(change.old.metadata.uid)
-        else:
+        elif not self._lags(change.new):
             self._remember(change.new)
 
     def node(self, change: Change[Node]) -> None:
@@ -92,8 +93,10 @@ class Reader:
             self._quarantine.discharge(group.metadata.uid)
             muster.lose_group()
             return
-        if muster.group is not None and _older(group.metadata, muster.group.metadata):
-            return  # our own write is newer
+        if muster.ahead and muster.group is not None:
+            if _older(group.metadata, muster.group.metadata):
+                return
+            muster.ahead = False
         try:
             muster.take_group(group, read_group(group), "")
             self._quarantine.discharge(group.metadata.uid)
@@ -143,9 +146,25 @@ class Reader:
         self._forget(uid)
 
     def fact(self, pod: Pod) -> None:
-        """A pod read live, newer than its cache may be."""
-        if pod.metadata.uid in self._pods:
+        """A pod as a request has just shown it; its cache will follow."""
+        known = self._pods.get(pod.metadata.uid)
+        if known is not None and not _older(pod.metadata, known.pod.metadata):
             self._remember(pod)
+            self._pods[pod.metadata.uid].ahead = True
+
+    def wrote(self, group: PodGroup) -> None:
+        """A PodGroup as our own write left it; its cache will follow."""
+        muster = self.musters.get(f"{group.metadata.namespace}/{group.metadata.name}")
+        if muster is None or muster.group is None:
+            return
+        if muster.group.metadata.uid == group.metadata.uid:
+            self.group(Change(muster.group, group))
+            muster.ahead = True
+
+    def pod_of(self, uid: str) -> Pod | None:
+        """The pod as decisions know it."""
+        known = self._pods.get(uid)
+        return None if known is None else known.pod
 
     def withhold(self, gang: str, why: str, awaited: int | None = None) -> bool:
         """Decide nothing about the gang until `admit`, or until its PodGroup reaches `awaited`.
@@ -216,17 +235,21 @@ class Reader:
                 problem, counts = str(error), False
         if not counts:
             self._view.remove_pod(uid)
-        if gang is None:
-            return
         if problem:
             self._quarantine.admit(POD, pod, uid, problem)
-            if not pod.spec.node_name:
-                place = Place.BARRED
         else:
             self._quarantine.discharge(uid)
-            if place is Place.BARRED:
-                problem = CLAIMS_ARE_NOT_ALLOCATED
+        if gang is None:
+            return
+        if problem and not pod.spec.node_name:
+            place = Place.BARRED
+        elif place is Place.BARRED:
+            problem = CLAIMS_ARE_NOT_ALLOCATED
         self._muster(gang).put(Member(pod, place, problem))
+
+    def _lags(self, pod: Pod) -> bool:
+        known = self._pods.get(pod.metadata.uid)
+        return known is not None and known.ahead and _older(pod.metadata, known.pod.metadata)
 
     def _forget(self, uid: str) -> None:
         known = self._pods.pop(uid, None)
