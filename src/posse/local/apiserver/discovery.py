@@ -38,7 +38,7 @@ class Served(msgspec.Struct, frozen=True):
 
 
 def version_precedence(version: str) -> tuple[int, int, int, str]:
-    """Sorts Kubernetes versions best first: v2, v1, v2beta1, v1alpha1, then anything else by name."""
+    """Sorts Kubernetes versions best first: v2, v1, v2beta1, v1alpha1, then the rest by name."""
     if (match := _VERSION.fullmatch(version)) is None:
         return (0, 0, 0, version)
     return (-_STABILITY[match[2]], -int(match[1]), -int(match[3] or 0), "")

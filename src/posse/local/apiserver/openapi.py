@@ -1,4 +1,4 @@
-"""OpenAPI v3: what `kubectl explain` shows, and how `kubectl apply` learns to merge and to validate.
+"""OpenAPI v3: what `kubectl explain` shows, and how `kubectl apply` learns to merge and validate.
 
 A document per group and version holds the schemas of its kinds, self-contained, and of the paths
 only what clients look for: which kind an operation is about, which patches it takes, and that it
@@ -109,8 +109,11 @@ class _Components:
             self._refer(core_struct(kind).name)
         else:
             name = f"{'.'.join(reversed(kind.group.split('.')))}.{kind.version}.{kind.kind}"
-            own = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
-            own["metadata"] = {"allOf": [self._refer("ObjectMeta")]}
+            own: dict[str, Any] = {
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
+                "metadata": {"allOf": [self._refer("ObjectMeta")]},
+            }
             fields = {**schema.get("properties", {}), **own}
             self.schemas[name] = {**schema, "properties": fields}
         marked = {"group": kind.group, "version": kind.version, "kind": kind.kind}
