@@ -83,6 +83,7 @@ async def test_workers_never_start_without_room_for_their_launcher() -> None:
 async def test_a_held_launcher_seat_is_not_given_away() -> None:
     async with cluster(1, gpus=8, cpus="4") as running:
         await training(running).submit(mpi("first", workers=1, gpus=1, cpu="2"))
+        await asyncio.sleep(2)  # creation times have whole seconds
         await training(running).submit(mpi("second", workers=1, gpus=1, cpu="2"))
         await wait_for_status(running, "first", "RUNNING")
         assert await seated(running, "second") == 0

@@ -12,7 +12,10 @@ import msgspec
 
 from posse.client.jobs import FINISHED, TrainingJob, pod_status
 from posse.objects.groups import PodGroup
+from posse.objects.meta import Condition
 from posse.objects.pods import Pod
+
+_MEMBERS_MISSING = "NotEnoughTasks"
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -32,7 +35,8 @@ def explain(
     if job.status == "QUEUING":
         return Explanation(f"{name} is suspended; resume it to let it start.", True)
     if verdict := _group_verdict(group):
-        return Explanation(f"{name} waits: {verdict}", True)
+        # Members that do not exist yet are on their way; what is then missing is the answer.
+        return Explanation(f"{name} waits: {verdict.message}", verdict.reason != _MEMBERS_MISSING)
     waiting = [(pod, message) for pod in pods if (message := _pod_verdict(pod))]
     if waiting:
         pod, message = waiting[0]
@@ -55,11 +59,11 @@ def explain(
     return Explanation(f"{name} waits: the scheduler has not looked at it yet.", False)
 
 
-def _group_verdict(group: PodGroup | None) -> str:
+def _group_verdict(group: PodGroup | None) -> Condition | None:
     for condition in group.status.conditions if group else ():
         if condition.type == "Unschedulable" and condition.status == "True":
-            return condition.message
-    return ""
+            return condition
+    return None
 
 
 def _pod_verdict(pod: Pod) -> str:

@@ -73,7 +73,7 @@ class Statuses:
         self._verdicts: dict[str, Verdict] = {}
         self._stated: dict[str, _Stated] = {}
         self._backoffs: dict[str, Backoff] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, tuple[float, asyncio.Handle]] = {}  # when it is due
         self._ready: asyncio.Queue[str] = asyncio.Queue()
         self._under_way: dict[str, bool] = {}  # and whether to look again afterwards
 
@@ -102,7 +102,7 @@ class Statuses:
                 for _ in range(WRITERS):
                     writers.create_task(self._work())
         finally:
-            for timer in self._timers.values():
+            for _, timer in self._timers.values():
                 timer.cancel()
 
     def _forget(self, gang: str) -> None:
@@ -110,17 +110,17 @@ class Statuses:
         self._stated.pop(gang, None)
         self._backoffs.pop(gang, None)
         if timer := self._timers.pop(gang, None):
-            timer.cancel()
+            timer[1].cancel()
 
     def _look(self, gang: str, after: float) -> None:
         """Has the gang looked at no later than this."""
         loop = asyncio.get_running_loop()
-        timer = self._timers.get(gang)
-        if timer is not None:
-            if timer.when() <= loop.time() + after:
+        due = loop.time() + after
+        if timer := self._timers.get(gang):
+            if timer[0] <= due:
                 return
-            timer.cancel()
-        self._timers[gang] = loop.call_later(after, self._due, gang)
+            timer[1].cancel()
+        self._timers[gang] = (due, loop.call_later(after, self._due, gang))
 
     def _due(self, gang: str) -> None:
         self._timers.pop(gang, None)

@@ -17,7 +17,10 @@ from posse.client.errors import PosseError, TimedOut
 from posse.client.jobs import TrainingJob
 from posse.client.posse_client import PosseClient
 from posse.client.submitting.mpi import MPIJob
-from posse.local.supervisor import Home, Options, down, up
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.options import Options
+from posse.local.supervisor.starting import up
+from posse.local.supervisor.stopping import down
 from posse.world import World
 
 NODES, GPUS = 4, 2
@@ -48,9 +51,11 @@ def demo(app: App) -> None:
 def _too_large(app: App, client: PosseClient) -> None:
     app.show(_title("1. A gang of 5 workers with 2 GPUs each asks for 10 GPUs; there are 8"))
     _submit(app, client, "five", workers=5)
-    verdict = client.why("five")
     _observe(client, "five", "all five workers exist", lambda job: len(job.instances) == 5)
     _quiet(client, "five", "none of them may have a node", lambda job: _seated(job) == 0)
+    verdict = client.why("five")
+    if "10 GPUs" not in verdict:
+        raise PosseError(f"the demo did not see why the job waits: {verdict}")
     _show(app, client.get("five"))
     app.show(f"$ posse why five\n{verdict}\n")
     app.show("No worker has a node: the 8 GPUs stay free for a job that can use them.\n")

@@ -4,8 +4,8 @@ import asyncio
 
 from posse.cli.grammar import switch
 from posse.cli.options import App, verb
-from posse.local.supervisor import Home
-from posse.local.supervisor import down as stop
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.stopping import down as stop
 
 
 @verb("down")

@@ -5,8 +5,9 @@ import asyncio
 from posse.cli.formats import output_option
 from posse.cli.layout import columns, document, short_age
 from posse.cli.options import App, verb
-from posse.local.supervisor import Home, Report
-from posse.local.supervisor import status as report_on
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.reporting import Report
+from posse.local.supervisor.reporting import status as report_on
 from posse.local.supervisor.states import ServiceState
 from posse.world import World
 

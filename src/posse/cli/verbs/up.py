@@ -10,8 +10,11 @@ import yaml
 from posse.cli.grammar import switch
 from posse.cli.options import App, verb
 from posse.local.node.manifests import DEFAULT_CPUS, DEFAULT_MEMORY
-from posse.local.supervisor import Home, Options, Started, foreground, lifeline
-from posse.local.supervisor import up as start
+from posse.local.supervisor import lifeline
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.options import Options
+from posse.local.supervisor.starting import Started, foreground
+from posse.local.supervisor.starting import up as start
 from posse.world import World
 
 
