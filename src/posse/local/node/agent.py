@@ -282,9 +282,14 @@ class Agent:
         life.removed = True
 
 
-def _binding_order(item: tuple[str, Manifest]) -> tuple[bool, str, str, str]:
+def _binding_order(item: tuple[str, Manifest]) -> tuple[bool, str, int, str, str]:
+    """Running ones first, then by the second of their binding, then by the last write.
+
+    Nothing but its binding has been written to a pod that still waits for its node, so that where
+    versions are numbers they tell the order within a second.
+    """
     uid, pod = item
-    status = pod.get("status") or {}
+    status, metadata = pod.get("status") or {}, pod["metadata"]
     bound = next(
         (
             str(condition.get("lastTransitionTime") or "")
@@ -294,4 +299,6 @@ def _binding_order(item: tuple[str, Manifest]) -> tuple[bool, str, str, str]:
         "",
     )
     waiting = status.get("phase") in (None, "", "Pending")
-    return (waiting, bound, str(pod["metadata"].get("creationTimestamp") or ""), uid)
+    version = str(metadata.get("resourceVersion") or "")
+    written = int(version) if version.isdecimal() else 0
+    return (waiting, bound, written, str(metadata.get("creationTimestamp") or ""), uid)
