@@ -168,6 +168,23 @@ async def test_a_stale_cache_creates_nothing_twice() -> None:
         assert duplicates(api) == []
 
 
+async def test_a_status_is_not_written_again_before_the_cache_shows_it() -> None:
+    api = Api()
+    api.put(MPI_JOB, mpi_job())
+    api.held = {"mpijobs": None}
+    async with running(api, CONTROLLER):
+        run_workers(api)
+        await settle()
+        run_launcher(api)
+        await settle()
+        assert conditions(api) == {"Created": "True", "Running": "True"}
+        assert api.refusals == []
+        api.release_watches()
+        await settle()
+        assert api.refusals == []
+        assert [event["count"] for event in api.all(EVENT)] == [1, 1]
+
+
 async def test_an_outdated_view_of_the_job_never_overwrites_its_status() -> None:
     api = Api()
     api.put(MPI_JOB, mpi_job())

@@ -152,6 +152,51 @@ async def test_labels_keep_the_rest_of_a_kind_out() -> None:
         assert seen == [1]
 
 
+async def own_write(context: Context, name: str, label: str) -> None:
+    """Write a label, and tell the runtime of the answer."""
+    base = context.get(MPI_JOB, ("ns", name))
+    assert base is not None
+    patch = {"metadata": {"labels": {"by-us": label}}}
+    context.wrote(MPI_JOB, base, await context.connection.patch(MPI_JOB, name, patch, "ns"))
+
+
+async def test_our_own_write_is_seen_before_the_cache_shows_it() -> None:
+    api = Api()
+    seen: list[str] = []
+
+    async def reconcile(context: Context, key: Key) -> float | None:
+        for label in ("1", "2"):
+            await own_write(context, "a", label)
+            seen.append((context.get(MPI_JOB, key) or {})["metadata"]["labels"]["by-us"])
+        return None
+
+    api.put(MPI_JOB, obj("a"))
+    api.held = {"mpijobs": None}
+    async with running(api, Controller("c", MPI_JOB, reconcile)):
+        assert seen == ["1", "2"]
+
+
+async def test_a_later_change_is_never_hidden_by_the_answer_to_our_own_write() -> None:
+    api = Api()
+    seen: list[Manifest] = []
+
+    async def reconcile(context: Context, key: Key) -> float | None:
+        base = context.get(MPI_JOB, key)
+        seen.append(base or {})
+        if base is not None and len(seen) == 1:
+            patch = {"metadata": {"labels": {"by-us": "1"}}}
+            answer = await context.connection.patch(MPI_JOB, "a", patch, "ns")
+            api.change(MPI_JOB, "a", spec={"theirs": True})
+            await asyncio.sleep(1)  # both events overtake our reading of the answer
+            context.wrote(MPI_JOB, base, answer)
+        return None
+
+    api.put(MPI_JOB, obj("a"))
+    async with running(api, Controller("c", MPI_JOB, reconcile)):
+        await settle(5)
+        assert seen[-1]["spec"] == {"theirs": True}
+
+
 async def test_one_key_is_never_reconciled_twice_at_once() -> None:
     api = Api()
     at_work: dict[Key, None] = {}

@@ -142,9 +142,10 @@ async def _merge(context: Context, kind: Kind, present: Manifest, patch: Mapping
     """A uid in the patch makes the server refuse it for any other object of that name."""
     namespace, name = key_of(present)
     metadata = dict(patch.get("metadata") or {}) | {"uid": uid_of(present)}
-    await context.connection.patch(
+    answer = await context.connection.patch(
         kind, name, dict(patch) | {"metadata": metadata}, namespace, how=Patch.MERGE
     )
+    context.wrote(kind, present, answer)
 
 
 async def _write_status(
@@ -152,9 +153,13 @@ async def _write_status(
 ) -> None:
     """Under the resourceVersion that was decided upon: an outdated decision is refused."""
     try:
-        await context.connection.replace(kind, job | {"status": status}, subresource="status")
+        answer = await context.connection.replace(
+            kind, job | {"status": status}, subresource="status"
+        )
     except NotFound:
         log.debug("%s %s/%s is gone", kind.kind, *key_of(job))
+    else:
+        context.wrote(kind, job, answer)
 
 
 def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:

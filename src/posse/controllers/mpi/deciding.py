@@ -41,7 +41,7 @@ def decide(seen: Observed, settings: Settings) -> Decision:
     # 4. One that has just ended says so first: what is tidied up can no longer be read.
     status.begin(draft, job)
     if _has_ended(situation, draft):
-        return Decision((), draft.result(), tuple(draft.says), after=0.0)
+        return Decision((), draft.result(), tuple(draft.says))
 
     # 5. A suspended job keeps its names and gives up its seats.
     if job.suspended:

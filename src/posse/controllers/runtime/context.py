@@ -31,6 +31,10 @@ class Context:
         """The cached object; None when there is none, or not yet."""
         return self.informers[kind].get(key)
 
+    def wrote(self, kind: Kind, base: Manifest, answer: Manifest) -> None:
+        """The answer to a change of `base`: `get` shows it until the cache has moved on."""
+        self.informers[kind].wrote(base, answer)
+
     def owned(self, kind: Kind, uid: str) -> list[Manifest]:
         """The cached objects controlled by that uid, sorted by name."""
         return self.informers[kind].owned(uid)
