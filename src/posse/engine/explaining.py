@@ -83,6 +83,9 @@ class _Story:
         asks = [Ask(d, d.most if shortfall.surplus else d.wanted) for d in shortfall.demands]
         self.asks = [ask for ask in asks if ask.number]
         self.usable = {id(ask): _usable(ask.seating) for ask in self.asks}
+        # All resources asked for, the one to speak of first in front.
+        resources = {resource for ask in self.asks for resource in ask.seating.asked}
+        self.numbers = [self._shortage(resource) for resource in sorted(resources, key=gravity)]
 
     def verdict(self) -> Verdict:
         cause, sentence, short = (
@@ -138,7 +141,7 @@ class _Story:
         return None
 
     def _too_many(self) -> Told | None:
-        short = tuple(each for each in self._shortages() if each.asked > each.total)
+        short = tuple(each for each in self.numbers if each.asked > each.total)
         if not short:
             return None
         worst = short[0]
@@ -174,7 +177,7 @@ class _Story:
     # -- not now -----------------------------------------------------------------------------
 
     def _busy(self) -> Told | None:
-        short = tuple(each for each in self._shortages() if each.asked > each.free)
+        short = tuple(each for each in self.numbers if each.asked > each.free)
         if not short:
             return None
         worst = short[0]
@@ -227,15 +230,12 @@ class _Story:
 
     # -- numbers -----------------------------------------------------------------------------
 
-    def _shortages(self) -> list[Shortage]:
-        """All resources asked for, the one to speak of first in front."""
-        resources = {resource for ask in self.asks for resource in ask.seating.asked}
-        return [self._shortage(resource) for resource in sorted(resources, key=gravity)]
-
     def _shortage(self, resource: str) -> Shortage:
         asking = self._asking(resource)
         at = self.columns.column[resource]
-        rows = np.unique(np.concatenate([self.usable[id(ask)] for ask in asking]))
+        rows = self.usable[id(asking[0])]
+        for ask in asking[1:]:
+            rows = np.union1d(rows, self.usable[id(ask)])
         total: Ints = self.columns.allocatable[rows, at]
         free = total - self.columns.used[rows, at] - self.columns.held[rows, at]
         return Shortage(
@@ -258,11 +258,12 @@ class _Story:
 
     def _bars(self, ask: Ask) -> dict[Bar, list[NodeFacts]]:
         """The nodes each bar keeps the pods off."""
-        bars = ask.seating.eligibility.bars().tolist()
+        bars = ask.seating.eligibility.bars()
         nodes: dict[Bar, list[NodeFacts]] = {}
-        for bar, node in zip(bars, self.columns.nodes, strict=True):
-            if node is not None and bar != Bar.NONE:
-                nodes.setdefault(Bar(bar), []).append(node)
+        for row in np.flatnonzero(bars != Bar.NONE).tolist():
+            node = self.columns.nodes[row]
+            if node is not None:
+                nodes.setdefault(Bar(int(bars[row])), []).append(node)
         return dict(sorted(nodes.items()))
 
     # -- who else ----------------------------------------------------------------------------

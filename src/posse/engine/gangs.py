@@ -143,6 +143,11 @@ class Gang:
         return max(0, (self.entitled or 0) - len(self.muster.seated))
 
     @property
+    def at_rest(self) -> bool:
+        """It has begun, and nobody in it waits for a seat."""
+        return not self.muster.waiting and (self.started or bool(self.muster.seated))
+
+    @property
     def muster(self) -> Muster:
         if self._muster is None:
             self._muster = self._call_the_roll()

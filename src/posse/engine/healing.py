@@ -66,7 +66,7 @@ def _sort_out(view: View, now: float) -> None:
             continue
         view.ailing.pop(gang.key, None)
         _drop_kept(view, gang)
-        if not muster.waiting and (gang.started or muster.seated):
+        if gang.at_rest:
             del view.stirred[gang.key]
             view.shortfalls.remove(gang)
             gang.verdict = None
@@ -88,7 +88,8 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
         gang.half_since = None
         if not gang.ails():
             del view.ailing[gang.key]
-            view.stir(gang)
+            if not gang.at_rest:
+                view.stir(gang)
         yield decision
 
 
@@ -120,6 +121,8 @@ def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
         )
         for member in seated:
             member.leaving = True
+        gang.half_since = None
+        del view.ailing[gang.key]
         view.set_holds(gang, [])
         view.stir(gang)
         yield Release(gang.key, tuple((m.facts.uid, m.facts.name) for m in seated), why)

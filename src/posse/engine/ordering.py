@@ -40,6 +40,8 @@ def in_order(view: View, policy: Policy) -> Iterator[Gang]:
         if gang is None or gang.facts is None or key in view.ailing:
             continue
         view.stirred.pop(key, None)
+        if gang.at_rest:
+            continue
         waiting = len(gang.muster.waiting)
         yield gang
         if 0 < len(gang.muster.waiting) < waiting and key not in view.stirred:

@@ -142,8 +142,10 @@ class Seating:
             yield rows
             return
         grades = self._grade[rows]
-        for grade in np.unique(grades).tolist():
-            yield rows[grades == grade]
+        while len(rows):
+            best = grades == grades.min()
+            yield rows[best]
+            rows, grades = rows[~best], grades[~best]
 
 
 def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:

@@ -1,0 +1,206 @@
+"""The sentence a waiting gang is told, word for word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.scenarios.language import GPU, Team, arrives, gang, node, nodes, pod, shape
+
+from posse.engine.cycle import cycle
+from posse.engine.decisions import Cause, Verdict, Wait
+from posse.engine.facts import NodeFacts, PodFacts, Shape, Taint
+from posse.engine.policy import Policy
+from posse.engine.view import View
+
+
+@dataclass(frozen=True)
+class Told:
+    cause: Cause
+    sentence: str
+    nodes: list[NodeFacts]
+    gang: Team
+    others: tuple[PodFacts, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+
+
+def mpi(**like: Any) -> Team:
+    return gang("mpi", **like)
+
+
+BIG: Shape = shape(gpus=3, cores=1)
+SMALL: Shape = shape(gpus=2, cores=1)
+
+TABLE = [
+    Told(
+        Cause.TOO_MANY,
+        "asks 10 GPUs (5 pods x 2 each), the cluster has 8 on today's nodes;"
+        " add 2 or ask for 4 pods",
+        nodes(4, gpus=2),
+        mpi(workers=5, gpus=2),
+    ),
+    Told(
+        Cause.TOO_MANY,
+        "asks 10 GPUs (5 pods x 2 each), the cluster has 8 on today's nodes;"
+        " add 2 or ask for 4 pods",
+        nodes(4, gpus=2),
+        mpi(workers=5, gpus=2, launcher=shape(cores=1)),
+    ),
+    Told(
+        Cause.TOO_MANY,
+        "asks 4 GPUs (2 pods x 2 each), the 1 node it may use has 2 on today's nodes;"
+        " add 2 or ask for 1 pod (1 node is cordoned, 1 node has a taint it does not tolerate:"
+        " team=b:NoSchedule)",
+        [
+            node("a", gpus=2),
+            node("b", gpus=2, cordoned=True),
+            node("c", gpus=2, taints=[Taint("team", "b")]),
+        ],
+        mpi(workers=2, gpus=2),
+    ),
+    Told(
+        Cause.TOO_MANY,
+        "each pod needs 2 GPUs on one node; today's nodes, even empty, seat 3 of 4",
+        nodes(3, gpus=3),
+        mpi(workers=4, gpus=2),
+    ),
+    Told(
+        Cause.TOO_LARGE,
+        "each pod needs 16 GPUs on one node; the largest of today's nodes has 8",
+        nodes(9, gpus=8),
+        mpi(workers=2, gpus=16),
+    ),
+    Told(
+        Cause.TOO_LARGE,
+        "the pod needs 2 GPUs and 32 cores on one node; none of today's nodes has all of it",
+        [node("gpu", gpus=2, cores=8), node("cpu", cores=64)],
+        mpi(workers=1, gpus=2, cores=32),
+    ),
+    Told(
+        Cause.BUSY,
+        "needs 8 GPUs (4 pods x 2 each), 6 are free of 8; it can start when 2 more are free",
+        nodes(4, gpus=2),
+        mpi(workers=4, gpus=2),
+        (pod("busy", on="node-1", gpus=2),),
+    ),
+    Told(
+        Cause.BUSY,
+        "needs 2 GPUs, 1 is free of 2; it can start when 1 more is free",
+        nodes(1, gpus=2),
+        mpi(workers=1, gpus=2),
+        (pod("busy", on="node-0", gpus=1),),
+    ),
+    Told(
+        Cause.BUSY,
+        "needs 2 GPUs (2 pods x 1 each), 1 is free of 2; it can start when 1 more is free,"
+        " and 1 core",
+        nodes(1, gpus=2, cores=2),
+        mpi(workers=2, gpus=1, cores=1),
+        (pod("busy", on="node-0", gpus=1, cores=1),),
+    ),
+    Told(
+        Cause.BUSY,
+        "needs 3 cores (2 pods x 1 each and a seat for 1 launcher), 2.5 are free of 4;"
+        " it can start when 0.5 more are free",
+        nodes(1, gpus=2, cores=4),
+        mpi(workers=2, gpus=1, cores=1, launcher=shape(cores=1)),
+        (pod("busy", on="node-0", cores=1.5),),
+    ),
+    Told(
+        Cause.BUSY,
+        "needs 12Gi memory (3 pods x 4Gi each), 8Gi are free of 16Gi;"
+        " it can start when 4Gi more are free",
+        nodes(2, gib=8),
+        mpi(workers=3, cores=1, gib=4),
+        (pod("busy", on="node-0", gib=8),),
+    ),
+    Told(
+        Cause.BUSY,
+        "needs 4 GPUs (2 ps x 1 and 2 worker x 1), 3 are free of 4;"
+        " it can start when 1 more is free",
+        nodes(1, gpus=4),
+        mpi(roles={"ps": (2, shape(gpus=1, cores=2)), "worker": (2, shape(gpus=1))}),
+        (pod("busy", on="node-0", gpus=1),),
+    ),
+    Told(
+        Cause.FRAGMENTED,
+        "the pod needs 4 GPUs on one node; the largest free block is 2 (4 free in all)",
+        nodes(2, gpus=4),
+        mpi(workers=1, gpus=4),
+        (pod("x", on="node-0", gpus=2), pod("y", on="node-1", gpus=2)),
+    ),
+    Told(
+        Cause.FRAGMENTED,
+        "each pod needs 2 GPUs on one node; the free blocks seat 2 of 3 (6 free in all)",
+        nodes(2, gpus=4),
+        mpi(workers=3, gpus=2),
+        (pod("x", on="node-0", gpus=1), pod("y", on="node-1", gpus=1)),
+    ),
+    Told(
+        Cause.FRAGMENTED,
+        "the pod needs 1 GPU and 8 cores on one node; the nodes seat 0 of 1 now",
+        nodes(2, gpus=1, cores=8),
+        mpi(workers=1, gpus=1, cores=8),
+        (pod("gpu", on="node-0", gpus=1, cores=0), pod("cpu", on="node-1", cores=1)),
+    ),
+    Told(
+        Cause.BARRED,
+        "no node matches selector gpu=a100",
+        nodes(2, gpus=1),
+        mpi(workers=1, gpus=1, selector={"gpu": "a100"}),
+    ),
+    Told(
+        Cause.BARRED,
+        "no node may take its pods: 1 node does not match selector gpu=a100,"
+        " 2 nodes are not ready, 1 node is cordoned",
+        [
+            node("a", gpus=1),
+            node("b", gpus=1, labels={"gpu": "a100"}, ready=False),
+            node("c", gpus=1, labels={"gpu": "a100"}, ready=False),
+            node("d", gpus=1, labels={"gpu": "a100"}, cordoned=True),
+        ],
+        mpi(workers=1, gpus=1, selector={"gpu": "a100"}),
+    ),
+    Told(Cause.BARRED, "the cluster has no nodes; add some", [], mpi(workers=1, gpus=1)),
+    Told(
+        Cause.TOO_LARGE,
+        "the pod needs 1 rdma/hca on one node; the largest of today's nodes has 0",
+        nodes(1, gpus=1),
+        mpi(workers=1, gpus=1, extra={"rdma/hca": 1}),
+    ),
+    Told(
+        Cause.NOT_TOGETHER,
+        "2 big x 3 GPUs and 1 core and 2 small x 2 GPUs and 1 core fit one by one but not"
+        " together; more room must come free",
+        [node("a", gpus=5), node("b", gpus=4), node("c", gpus=1)],
+        mpi(roles={"big": (2, BIG), "small": (2, SMALL)}),
+    ),
+    Told(
+        Cause.NOT_TOGETHER,
+        "no placement found for 2 big x 3 GPUs and 1 core and 2 small x 2 GPUs and 1 core"
+        " together; it is tried again as room comes",
+        [node("a", gpus=5), node("b", gpus=4), node("c", gpus=1)],
+        mpi(roles={"big": (2, BIG), "small": (2, SMALL)}),
+        policy=Policy(search_steps=1),
+    ),
+]
+
+
+def verdict(case: Told) -> Verdict:
+    view = View()
+    arrives(*case.nodes, *case.others, case.gang)(view)
+    (decision,) = cycle(view, case.policy, 0.0)
+    assert isinstance(decision, Wait)
+    return decision.verdict
+
+
+@pytest.mark.parametrize("case", TABLE, ids=lambda case: case.sentence[:60])
+def test_sentence(case: Told) -> None:
+    told = verdict(case)
+    assert (told.cause, told.sentence) == (case.cause, case.sentence)
+
+
+def test_numbers_come_with_the_sentence() -> None:
+    (short,) = verdict(TABLE[6]).short
+    assert (short.resource, short.asked, short.free, short.total) == (GPU, 8, 6, 8)
