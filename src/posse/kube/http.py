@@ -184,8 +184,12 @@ def _base_url(settings: Settings) -> str:
     if "://" not in server:
         secure = settings.ca_file or settings.ca_data or settings.insecure
         server = f"{'https' if secure else 'http'}://{server}"
-    parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(server)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
         raise ConfigError(f"{settings.server!r} is not the address of a server")
     return server.rstrip("/")
 

@@ -143,17 +143,19 @@ class KubeconfigFile:
     @contextmanager
     def _editing(self) -> Iterator[dict[str, Any]]:
         """The document, to be changed in place; written back when the block ends well."""
-        target = self.path.resolve()
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(self.path):
-            document = _read(target) if target.exists() else {}
-            document.setdefault("apiVersion", "v1")
-            document.setdefault("kind", "Config")
-            for section in SECTIONS:
-                document[section] = _items(self.path, document, section)
-            yield document
-            text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=4096)
-            _replace(target, text.encode())
+        try:
+            with _locked(self.path):
+                target = self.path.resolve()
+                document = _read(target) if target.exists() else {}
+                document.setdefault("apiVersion", "v1")
+                document.setdefault("kind", "Config")
+                for section in SECTIONS:
+                    document[section] = _items(self.path, document, section)
+                yield document
+                text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=4096)
+                _replace(target, text.encode())
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from error
 
 
 @contextmanager
@@ -179,6 +181,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _replace(target: Path, content: bytes) -> None:
     """Writes the whole file in one step: a reader, or a crash, finds the old or the new one."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -25,6 +25,7 @@ from posse.world import World
 _log = logging.getLogger(__name__)
 
 _RETRY = 1.0
+_TICK = 0.01  # no pause is shorter: a clock may be too coarse to show one
 _RELEASE_TIMEOUT = 5.0
 
 
@@ -80,7 +81,7 @@ class Leadership:
         """Renews; returns when the lease is another's or could not be renewed in time."""
         pause = self._renew_every
         while self.surely_held():
-            await asyncio.sleep(min(self._world.jitter(pause), self._left()))
+            await asyncio.sleep(max(_TICK, min(self._world.jitter(pause), self._left())))
             pause = min(_RETRY, self._renew_every)
             try:
                 async with asyncio.timeout(max(0.0, self._left())):
@@ -123,7 +124,7 @@ class Leadership:
             lasts = self._seen.duration or self._duration
             left = self._seen_at + lasts - self._world.monotonic()
             if left > 0:
-                return min(max(left, 0.01), self._renew_every)
+                return min(max(left, _TICK), self._renew_every)
         await self._write(lease)
         return 0.0
 
