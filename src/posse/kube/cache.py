@@ -24,7 +24,7 @@ import msgspec
 from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection, Listing
 from posse.kube.decoding import WatchEvent
-from posse.kube.errors import KubeError, ServerError, TooManyRequests, Unreachable
+from posse.kube.errors import Gone, KubeError, ServerError, TooManyRequests, Unreachable
 from posse.kube.identity import Identity, Malformed, identify
 from posse.objects.kinds import Kind
 from posse.objects.meta import Key
@@ -93,7 +93,9 @@ class Cache(Generic[T]):
             except KubeError as error:
                 if not self._may_continue(error):
                     self._version = None
-                _log.info("%s: %s; trying again", self.kind.qualified, error)
+                routine = isinstance(error, Gone | Unreachable)
+                level = logging.INFO if routine else logging.WARNING
+                _log.log(level, "%s: %s; trying again", self.kind.qualified, error)
                 await asyncio.sleep(self._backoff.pause())
 
     async def _list(self) -> None:
@@ -155,7 +157,10 @@ class Cache(Generic[T]):
     def _apply(self, event: WatchEvent[T]) -> None:
         version = event.resource_version
         if _goes_back(version, self._version):
-            raise _WentBack(f"the server went back from version {self._version} to {version}")
+            raise _ListAgain(f"the server went back from version {self._version} to {version}")
+        if event.malformed is not None and not event.identity.name:
+            self._set_aside(event.malformed)
+            raise _ListAgain("something happened to an object that cannot be told")
         if event.type == "DELETED":
             self._remove(event.identity)
         elif event.malformed is not None:
@@ -204,10 +209,10 @@ class Cache(Generic[T]):
         """An object's end; that of an earlier bearer of its name says nothing of this one."""
         key = identity.key
         bad = self.malformed.get(key)
-        if bad is not None and bad.identity.uid == identity.uid:
+        if bad is not None and identity.uid in ("", bad.identity.uid):
             del self.malformed[key]
         known = self._identities.get(key)
-        if known is not None and known.uid == identity.uid:
+        if known is not None and identity.uid in ("", known.uid):
             self._drop(key)
 
     def _drop(self, key: Key) -> None:
@@ -238,8 +243,8 @@ class Cache(Generic[T]):
                 _log.exception("a handler of changes of %s failed", self.kind.qualified)
 
 
-class _WentBack(KubeError):
-    """The server's versions run backwards: list again."""
+class _ListAgain(KubeError):
+    """The watch has become useless, and what is true only a list can say."""
 
 
 def _goes_back(version: str, known: str | None) -> bool:

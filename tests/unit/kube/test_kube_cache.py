@@ -324,6 +324,24 @@ async def test_an_object_that_turns_malformed_is_taken_out_and_its_end_forgotten
         assert following.lists() == 1
 
 
+@pytest.mark.parametrize("obj", [{}, {"metadata": 5}, {"metadata": {"resourceVersion": "1"}}])
+@pytest.mark.parametrize("event", ["MODIFIED", "DELETED"])
+async def test_an_event_of_nobody_can_tell_whom_is_cleared_up_by_a_list(
+    event: str, obj: dict[str, Any]
+) -> None:
+    async with Following() as following:
+        await following.cache.synced()
+        following.server.put("configmaps", "a")
+        await following.settle(2)
+        following.server.tell(event, obj)
+        following.server.put("configmaps", "b")
+        await following.settle()
+        assert len(following.reader.malformed) == 1
+        assert following.lists() == 2
+        assert sizes(following) == {"a": 0, "b": 0}
+        assert following.cache.malformed == {}
+
+
 async def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_: Any) -> None:
         raise KeyError("a handler's own mistake")
