@@ -51,8 +51,10 @@ class TrainingJob(msgspec.Struct, frozen=True):
         return next((i.name for i in self.instances if i.chief), "")
 
     @property
-    def nodes(self) -> tuple[str, ...]:
-        return tuple(sorted({i.node_ip or i.node for i in self.instances if i.node != "N/A"}))
+    def node(self) -> str:
+        """Where its chief is, or another member that has a place; "N/A" while nobody has."""
+        placed = [i for i in self.instances if i.node != "N/A"]
+        return next((i.node for i in sorted(placed, key=lambda i: not i.chief)), "N/A")
 
 
 def read_job(

@@ -39,7 +39,7 @@ def _table(jobs: list[TrainingJob], with_namespace: bool) -> str:
                 short_age(job.duration),
                 job.requested_gpus,
                 allocated,
-                ",".join(job.nodes) or "N/A",
+                job.node,
             )
         )
     return columns(rows)
