@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from posse.version import __version__
 
 if TYPE_CHECKING:
     from posse.client.errors import JobExists, JobNotFound, PosseError, TimedOut
@@ -26,6 +26,7 @@ __all__ = [
     "PosseError",
     "TimedOut",
     "TrainingJob",
+    "__version__",
 ]
 
 _HOME = {

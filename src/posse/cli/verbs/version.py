@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import platform
 
-from posse import __version__
+from posse.version import __version__
 from posse.cli.grammar import switch
 from posse.cli.options import App, verb
 
