@@ -142,15 +142,14 @@ def create(
         raise statuses.bad_request("resourceVersion should not be set on objects to be created")
     if not kind.namespaced and metadata.get("namespace"):
         raise statuses.bad_request("namespace is not allowed on this type")
-    strategy.default(kind, obj)
-    named = metadata.get("name") or ""
-    if not named and metadata.get("generateName"):
+    if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = _generated(cluster, resource, kind, metadata)
     if kind.namespaced:
         namespaces.check_open(context, kind, metadata["namespace"], metadata.get("name", ""))
     _begin_metadata(cluster, metadata, counted=strategy.counts_generations)
     if strategy.has_status(kind) and not strategy.keeps_status_on_create:
         obj.pop("status", None)
+    strategy.default(kind, obj)
     if metadata.get("name"):
         strategy.admit(context, kind, obj)
         strategy.prepare_create(context, kind, obj)
@@ -191,13 +190,13 @@ def update(
     *,
     patched: bool = False,
 ) -> Outcome:
-    """Decides a change of an object or of its status. `change` is given a copy of its own."""
+    """Decides a change of an object or of its status. `change` makes a new one of the old."""
     resource, kind = target.resource, target.kind
     stored = cluster.store.latest(resource.name, target.key)
     if stored is None:
         raise statuses.not_found(kind, target.key[1])
-    new = change(_in_version(stored.copy(), kind) if patched else stored.obj)
     old = _in_version(stored.obj, kind)
+    new = change(old)
     check_preconditions(kind, new["metadata"], stored, resource, patched=patched)
     strategy = resource.strategy
     strategy.default(kind, new)

@@ -8,28 +8,16 @@ from posse.local.apiserver.strategies.strategy import Context, Strategy
 from posse.objects.kinds import NAMESPACE, SERVICE_ACCOUNT, Kind
 from posse.objects.raw import mapping
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
 _PERMANENT = ("default", "kube-system", "kube-public")
 
 
 class Namespaces(Strategy):
     status_apart = True
 
-    def admit(self, context: Context, kind: Kind, obj: Object) -> None:
-        _label(obj)
-
-    def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
-        finalizers = list(mapping(obj, "spec").get("finalizers") or [])
-        if "kubernetes" not in finalizers:
-            finalizers.append("kubernetes")
-        obj["spec"] = {"finalizers": finalizers}
-        obj["status"] = {"phase": "Active"}
-
     def created(self, context: Context, kind: Kind, obj: Object) -> list[tuple[Kind, Object]]:
         return [(SERVICE_ACCOUNT, default_account(obj["metadata"]["name"]))]
 
     def prepare_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
-        _label(new)
         new["spec"] = old.get("spec", {})
 
     def begin_deletion(self, context: Context, kind: Kind, obj: Object) -> None:
@@ -67,11 +55,3 @@ def check_open(context: Context, kind: Kind, namespace: str, name: str) -> None:
                 }
             ],
         )
-
-
-def _label(obj: Object) -> None:
-    metadata = obj["metadata"]
-    labels = dict(metadata.get("labels") or {})
-    if name := metadata.get("name"):
-        labels[_NAME_LABEL] = name
-    metadata["labels"] = labels

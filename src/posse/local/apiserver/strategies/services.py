@@ -34,9 +34,7 @@ class Services(Strategy):
             _give_address(context, kind, obj)
             spec.setdefault("ipFamilies", ["IPv4"])
             spec.setdefault("ipFamilyPolicy", "SingleStack")
-            spec.setdefault("internalTrafficPolicy", "Cluster")
         _give_node_ports(context, kind, obj)
-        obj["status"] = {"loadBalancer": {}}
 
     def prepare_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
         spec, before = new.setdefault("spec", {}), mapping(old, "spec")
@@ -44,7 +42,6 @@ class Services(Strategy):
             for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
                 if not spec.get(field) and field in before:
                     spec[field] = before[field]
-            spec.setdefault("internalTrafficPolicy", "Cluster")
         elif spec.get("type") == "ExternalName":
             for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
                 spec.pop(field, None)

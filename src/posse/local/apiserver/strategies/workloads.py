@@ -5,11 +5,8 @@ from __future__ import annotations
 from posse.local.apiserver.store import Object
 from posse.local.apiserver.strategies import priorities
 from posse.local.apiserver.strategies.strategy import Context, Strategy
+from posse.objects.defaulting import job_selector
 from posse.objects.kinds import Kind
-from posse.objects.raw import mapping
-
-_JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
-_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
 
 
 class Plain(Strategy):
@@ -44,9 +41,6 @@ class Workloads(Strategy):
     status_apart = True
     counts_generations = True
 
-    def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
-        obj["status"] = {} if kind.kind == "Deployment" else {"replicas": 0}
-
 
 class Jobs(Strategy):
     status_apart = True
@@ -55,23 +49,7 @@ class Jobs(Strategy):
 
     def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
         """A Job finds its pods by its uid, unless its author chose the selector."""
-        obj["status"] = {}
-        spec, metadata = obj["spec"], obj["metadata"]
-        template = spec.get("template")
-        if spec.get("manualSelector") or not isinstance(template, dict):
-            return
-        template["metadata"] = dict(template.get("metadata") or {})
-        labels = dict(template["metadata"].get("labels") or {})
-        labels.update(dict.fromkeys(_JOB_NAME, metadata["name"]))
-        labels.update(dict.fromkeys(_JOB_UID, metadata["uid"]))
-        template["metadata"]["labels"] = labels
-        spec["selector"] = {
-            **mapping(spec, "selector"),
-            "matchLabels": {
-                **mapping(spec, "selector", "matchLabels"),
-                _JOB_UID[0]: metadata["uid"],
-            },
-        }
+        job_selector(obj, obj["metadata"]["uid"])
 
 
 class PriorityClasses(Strategy):
