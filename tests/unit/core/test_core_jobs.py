@@ -61,7 +61,7 @@ async def idle(cluster: Embedded) -> None:
 
 
 def reason(found: Manifest, kind: str) -> str:
-    return next(c["reason"] for c in found["status"]["conditions"] if c["type"] == kind)
+    return str(next(c["reason"] for c in found["status"]["conditions"] if c["type"] == kind))
 
 
 async def test_a_job_makes_a_named_and_labelled_pod_and_completes() -> None:

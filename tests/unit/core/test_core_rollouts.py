@@ -30,7 +30,7 @@ def settle(
 ) -> list[tuple[int, int]]:
     """Roll until nothing changes, every pod becoming available between two looks."""
     new, old = Replicas("new", 0, 0, 0), Replicas("old", replicas, old_available, replicas)
-    seen = []
+    seen: list[tuple[int, int]] = []
     for _ in range(50):
         sizes = rolling(replicas, new, [old], surge, unavailable)
         if not sizes:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from posse import __version__
 from posse.objects import quantity
 from posse.objects.kinds import NODE
+from posse.version import __version__
 
 Manifest = dict[str, Any]
 

@@ -87,6 +87,7 @@ class Registrar:
                 whole = {**node, "status": reported_status(node, port=self._port, now=now)}
                 try:
                     await self._connection.create(NODE, whole)
+                    self._due[name] = self._world.monotonic() + self._world.jitter(self._every)
                 except AlreadyExists:
                     labels = {"metadata": {"labels": node["metadata"]["labels"]}}
                     await self._connection.patch(NODE, name, labels)
@@ -121,7 +122,8 @@ class Registrar:
         monotonic = self._world.monotonic()
         wanted = reported_status(self._nodes[name], port=self._port, now=rfc3339(self._world.now()))
         same = _same(node.get("status") or {}, wanted)
-        due = self._due.setdefault(name, monotonic + self._world.jitter(self._every))
+        # An agent that has just come speaks up, whatever an earlier one has said.
+        due = self._due.get(name, monotonic)
         if same and monotonic < due:
             self._queue.add_after(name, due - monotonic)
             return

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from posse import __version__
 from posse.local.node.manifests import (
     DEFAULT_CPUS,
     DEFAULT_MEMORY,
@@ -15,6 +14,7 @@ from posse.local.node.manifests import (
     simulated_nodes,
 )
 from posse.local.supervisor.errors import ClusterError
+from posse.version import __version__
 
 MOST_NODES = 65_536
 

@@ -37,6 +37,7 @@ class Supervisor:
         self._world = world
         self._options = options
         self._program = tuple(program)
+        self._began = world.now()
         self._state = State(os.getpid())
         self._supervision = Supervision(
             world,
@@ -98,7 +99,9 @@ class Supervisor:
         identity = self._home.name(self._world)
         names = [node["metadata"]["name"] for node in self._options.manifests()]
         while True:
-            lack = await missing(connection, self._world, identity=identity, nodes=names)
+            lack = await missing(
+                connection, self._world, identity=identity, nodes=names, since=self._began
+            )
             if lack is None:
                 return
             self._say(failing=lack.service, problem=lack.what)

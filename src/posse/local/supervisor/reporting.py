@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from posse import __version__
 from posse.kube.errors import KubeError
 from posse.local.supervisor.connecting import connect
 from posse.local.supervisor.home import Home
@@ -14,6 +13,7 @@ from posse.local.supervisor.readiness import missing
 from posse.local.supervisor.states import Address, ServiceState, State
 from posse.objects.kinds import NODE
 from posse.objects.nodes import Node
+from posse.version import __version__
 from posse.world import World
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
@@ -126,7 +127,9 @@ def run(service: str, home: Path, program: Sequence[str] = PROGRAM) -> int:
         stream=sys.stderr,
         level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        force=True,
     )
+    os.umask(0o077)
     world = World.real()
     try:
         if service == "supervise":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from posse import __version__
+from posse.version import __version__
 
 
 class ServiceState(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ import asyncio
 import os
 import shutil
 import signal
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +18,7 @@ from posse.local.supervisor.overseer import LOCK, SERVICES
 from posse.local.supervisor.states import State
 
 PATIENCE = 60.0
+LAST_MOMENT = 5.0
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -54,7 +57,8 @@ async def end_supervisor(home: Home, pid: int) -> None:
             break
         if await _free(home, LOCK, patience):
             break
-    _reap(pid)
+    # The lock is released a moment before the process is gone.
+    await _within(LAST_MOMENT, lambda: _gone(pid))
 
 
 async def _services_gone(home: Home) -> None:
@@ -65,21 +69,35 @@ async def _services_gone(home: Home) -> None:
 
 
 async def _free(home: Home, lock: str, seconds: float) -> bool:
-    """The lock is released within that time."""
+    return await _within(seconds, lambda: not home.held(lock))
+
+
+async def _within(seconds: float, holds: Callable[[], bool]) -> bool:
     try:
         async with asyncio.timeout(seconds):
-            await until(lambda: not home.held(lock))
+            await until(holds)
     except TimeoutError:
         return False
     return True
 
 
-def _reap(pid: int) -> None:
-    """If the supervisor was started by this very process, nobody else will."""
+def _gone(pid: int) -> bool:
+    """The process has ended; if it is this one's child, nobody else will reap it."""
     try:
-        os.waitpid(pid, os.WNOHANG)
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
-        return
+        return not _alive(pid)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except ProcessLookupError:
+        return False
+    except OSError:  # no /proc here, or the process has just left it: the signal's word counts
+        return not Path("/proc/self/stat").exists()
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def _purge(home: Home) -> None:
