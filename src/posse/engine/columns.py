@@ -17,7 +17,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.engine.facts import NodeFacts
+from posse.engine.facts import LARGEST, NodeFacts
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -106,7 +106,7 @@ class Columns:
         columns = [self.column_of(resource) for resource in allocatable]
         self.offered -= self.allocatable[row]
         self.allocatable[row] = 0
-        self.allocatable[row, columns] = list(allocatable.values())
+        self.allocatable[row, columns] = [min(max(0, a), LARGEST) for a in allocatable.values()]
         self.offered += self.allocatable[row]
         self.clock += 1
         self.touched[row] = self.freed[row] = self.last_freed = self.last_altered = self.clock

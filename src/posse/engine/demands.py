@@ -13,10 +13,15 @@ Signature = tuple[object, ...]
 
 @dataclass(slots=True, eq=False)
 class Demand:
-    """Seats for one role and shape: `wanted` of them at first, and never more than `most`."""
+    """Seats for one role and shape.
+
+    `wanted` of them at first; where other roles have more room than this one, fewer will do, but
+    not fewer than `least`; and never more than `most`.
+    """
 
     role: str
     seating: Seating
+    least: int
     wanted: int
     most: int
     # Who will sit there, in the order they are served; nobody yet for announced members.
@@ -35,6 +40,7 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
     awaited = gang.awaited()
     if awaited:
         members = awaited + [member for member in members if member not in awaited]
+    must = {id(member) for member in awaited}
     first = {id(member) for member in members[:need]}
     held: dict[str, list[int]] = {}
     for hold in gang.holds:
@@ -43,6 +49,7 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
         Demand(
             role.name,
             role.seating,
+            least=sum(1 for member in role.members if id(member) in must) if must else 0,
             wanted=sum(1 for member in role.members if id(member) in first),
             most=len(role.members),
             members=role.members,
@@ -54,6 +61,7 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
         Demand(
             absent.role,
             absent.seating,
+            least=absent.count,
             wanted=absent.count,
             most=absent.count,
             announced=True,

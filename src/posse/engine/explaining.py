@@ -67,7 +67,7 @@ def verdict_of(view: View, shortfall: Shortfall) -> Verdict:
     with view.tentatively():
         # A gang that holds something shares its shortfall with nobody; and the seats held for
         # itself are no reason for it to wait.
-        for gang in islice(shortfall.gangs.values(), 1):
+        for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
             view.let_go(gang.holds)
         return _Story(view, shortfall).verdict()
 
@@ -80,7 +80,10 @@ class _Story:
         self.view = view
         self.columns = view.columns
         self.shortfall = shortfall
-        asks = [Ask(d, d.most if shortfall.surplus else d.wanted) for d in shortfall.demands]
+        if shortfall.surplus:
+            asks = [Ask(d, d.most) for d in shortfall.demands if not d.announced]
+        else:
+            asks = [Ask(d, d.wanted) for d in shortfall.demands]
         self.asks = [ask for ask in asks if ask.number]
         self.usable = {id(ask): _usable(ask.seating) for ask in self.asks}
         # All resources asked for, the one to speak of first in front.
@@ -98,7 +101,7 @@ class _Story:
             or self._not_together()
         )
         if self.shortfall.surplus:
-            beyond = sum(ask.number for ask in self.asks if not ask.demand.announced)
+            beyond = sum(ask.number for ask in self.asks)
             sentence = f"{count(beyond, 'pod')} beyond its minimum: {sentence}"
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
 

@@ -15,6 +15,8 @@ from msgspec import Struct
 Requests = tuple[tuple[str, int], ...]
 
 PODS: Final = "pods"
+# More of anything than a node can have; the sums of a whole cluster still fit a column.
+LARGEST: Final = 1 << 50
 DEFAULT_QUEUE: Final = "default"
 
 

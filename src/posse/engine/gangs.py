@@ -157,14 +157,27 @@ class Gang:
         self._muster = None
 
     def awaited(self) -> list[Member]:
-        """Waiting members that an announced seat is held for: the pods that were announced."""
-        held = [hold.role for hold in self.holds if hold.announced]
+        """Waiting members whose role is announced, or was when their seat was held."""
+        assert self.facts is not None
+        places: dict[str, int] = {}
+        for hold in self.holds:
+            if hold.announced:
+                places[hold.role] = places.get(hold.role, 0) + 1
+        for expected in self.facts.expects:
+            places[expected.role] = max(places.get(expected.role, 0), expected.count)
+        if not places:
+            return []
         arrived: list[Member] = []
         for member in self.muster.waiting:
-            if member.facts.role in held:
-                held.remove(member.facts.role)
+            if places.get(member.facts.role, 0):
+                places[member.facts.role] -= 1
                 arrived.append(member)
         return arrived
+
+    @property
+    def need(self) -> int:
+        """Waiting members that must be seated together: its minimum, and whoever was announced."""
+        return min(len(self.muster.waiting), self.short + len(self.awaited()))
 
     def ails(self) -> bool:
         """It has begun, and something that belongs to it is missing: it comes before others."""

@@ -76,7 +76,7 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
     """Seat what is missing; where it cannot all be seated, keep what can."""
     while view.ailing.get(gang.key) is gang and gang.facts is not None:
         view.stirred.pop(gang.key, None)
-        need = max(gang.short, len(gang.awaited()))
+        need = gang.need
         outcome = refusal(view, gang) or seat(
             view, gang, policy, need=need, beyond=max(0, gang.owed - need)
         )

@@ -37,7 +37,7 @@ class Placement:
 def place(view: View, gang: Gang, policy: Policy) -> Placement | Shortfall:
     """A gang in its turn: its minimum or, once that is seated, members beyond it."""
     if gang.short:
-        return seat(view, gang, policy, need=gang.short)
+        return seat(view, gang, policy, need=gang.need)
     return seat(view, gang, policy, need=0, beyond=len(gang.muster.waiting))
 
 
@@ -160,11 +160,12 @@ def _as_fits(view: View, demands: list[Demand], need: int, own: Rows) -> Rowses 
     """Any members of the roles that have room, where the oldest ones cannot all be seated."""
     rowses: Rowses = []
     with view.tentatively() as attempt:
-        for demand in demands:
-            least = demand.wanted if demand.announced else 0
-            most = demand.wanted if demand.announced else min(demand.most, need)
+        for at, demand in enumerate(demands):
+            # Leave enough for what the roles after this one must have.
+            spare = need - sum(d.least for d in demands[at + 1 :] if not d.announced)
+            most = demand.wanted if demand.announced else min(demand.most, spare)
             number = min(most, demand.seating.total())
-            if number < least:
+            if number < demand.least:
                 return None
             rowses.append(_take(view, demand, number, own))
             need -= 0 if demand.announced else number

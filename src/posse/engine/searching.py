@@ -109,7 +109,8 @@ class _Hunt:
         demand = self.demands[at]
         if demand.announced:
             return self._pods(at, demand.wanted, need, nodes)
-        for number in range(min(demand.most, need), max(0, need - self.later[at]) - 1, -1):
+        least = max(demand.least, need - self.later[at])
+        for number in range(min(demand.most, need), least - 1, -1):
             path = self._pods(at, number, need - number, nodes)
             if path is not None:
                 return path

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.eligibility import Eligibility
-from posse.engine.facts import Shape
+from posse.engine.facts import LARGEST, PODS, Shape
 from posse.engine.resources import is_device
 
 NO_ROWS: Rows = np.zeros(0, np.intp)
@@ -47,7 +47,8 @@ class Seating:
     def __init__(self, columns: Columns, shape: Shape, eligibility: Eligibility) -> None:
         self.shape = shape
         self.eligibility = eligibility
-        self.asked = dict(shape.requests)
+        # Asking for more than any node can have never fits, and must not overflow a column.
+        self.asked = {r: min(a, LARGEST + 1) for r, a in shape.requests if a > 0} or {PODS: 1}
         self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
         self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
         self.asks_devices = any(is_device(resource) for resource in self.asked)

@@ -15,6 +15,7 @@ import numpy as np
 from posse.engine.columns import Attempt, Columns, Rows
 from posse.engine.eligibility import Eligibility
 from posse.engine.facts import (
+    LARGEST,
     Constraints,
     GroupFacts,
     NodeFacts,
@@ -271,7 +272,8 @@ class View:
         for row, node in enumerate(columns.nodes):
             offered = {} if node is None else node.allocatable
             for resource, column in columns.column.items():
-                assert columns.allocatable[row, column] == offered.get(resource, 0)
+                amount = min(max(0, offered.get(resource, 0)), LARGEST)
+                assert columns.allocatable[row, column] == amount
         for shape, seating in sorted(self._seatings.items(), key=lambda item: repr(item[0])):
             fresh = Seating(columns, shape, Eligibility(columns, shape.constraints))
             assert (fresh.seats() == seating.seats()).all(), f"stale seats of {shape}"

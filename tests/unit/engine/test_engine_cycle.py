@@ -1,0 +1,193 @@
+"""How a cycle behaves: interrupted, repeated, and when there is nothing new to look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from posse.engine import placing
+from posse.engine.cycle import cycle, wake_at
+from posse.engine.decisions import Decision, Start, Wait
+from posse.engine.gangs import Gang
+from posse.engine.policy import Policy
+from posse.engine.view import View
+from tests.scenarios.language import arrives, gang, node, nodes, pod
+
+POLICY = Policy()
+
+
+def decide(view: View, now: float = 0.0) -> list[Decision]:
+    return list(cycle(view, POLICY, now))
+
+
+def names(decisions: list[Decision]) -> list[tuple[str, str]]:
+    return [(type(each).__name__, each.gang.removeprefix("team/")) for each in decisions]
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The gangs for which room was really looked for."""
+    looked: list[str] = []
+    original = placing._minimum
+
+    def spy(*args: object) -> object:
+        looked.append("looked")
+        return original(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(placing, "_minimum", spy)
+    return looked
+
+
+@pytest.fixture
+def placed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The gangs that the cycle took up."""
+    taken: list[str] = []
+    original = placing.place
+
+    def spy(view: View, gang: Gang, policy: Policy) -> object:
+        taken.append(gang.key.removeprefix("team/"))
+        return original(view, gang, policy)
+
+    monkeypatch.setattr("posse.engine.cycle.place", spy)
+    return taken
+
+
+def crowded(*teams: int) -> View:
+    view = View()
+    arrives(*nodes(2, gpus=2), pod("x", on="node-0", gpus=2), pod("y", on="node-1", gpus=1))(view)
+    arrives(*(gang(f"g{at}", workers=n, gpus=2) for at, n in enumerate(teams)))(view)
+    return view
+
+
+def test_gangs_that_ask_the_same_fail_together(searched: list[str]) -> None:
+    view = crowded(1, 1, 1, 1)
+    assert len(decide(view)) == 4
+    assert len(searched) == 1
+
+
+def test_nothing_new_nothing_looked_at(placed: list[str]) -> None:
+    view = crowded(1, 1)
+    decide(view)
+    placed.clear()
+    assert decide(view) == []
+    assert placed == []
+
+
+def test_room_that_cannot_help_wakes_nobody(placed: list[str]) -> None:
+    view = crowded(1, 1)
+    arrives(pod("z", on="node-1", cores=1))(view)
+    decide(view)
+    placed.clear()
+    view.remove_pod("z")
+    assert decide(view) == []
+    assert placed == []
+
+
+def test_room_that_helps_wakes_the_first_of_those_that_ask_the_same(placed: list[str]) -> None:
+    view = crowded(1, 1, 1)
+    decide(view)
+    placed.clear()
+    view.remove_pod("x")
+    assert names(decide(view)) == [("Start", "g0")]
+    assert placed == ["g0", "g1"], "the second was tried because the first was served"
+
+
+def test_a_newcomer_does_not_wake_those_that_wait(placed: list[str]) -> None:
+    view = crowded(1, 2)
+    decide(view)
+    placed.clear()
+    arrives(gang("new", workers=1, gpus=1))(view)
+    assert names(decide(view)) == [("Start", "new")]
+    assert placed == ["new"]
+
+
+def test_a_verdict_is_told_once() -> None:
+    view = crowded(1)
+    assert names(decide(view)) == [("Wait", "g0")]
+    view.remove_pod("y")
+    arrives(pod("w", on="node-1", gpus=1))(view)
+    assert decide(view) == []
+
+
+def test_new_numbers_are_news_to_the_first_only() -> None:
+    view = View()
+    arrives(*nodes(2, gpus=2), pod("x", on="node-0", gpus=2), pod("y", on="node-1", gpus=2))(view)
+    arrives(*(gang(f"g{at}", workers=2, gpus=2) for at in range(3)))(view)
+    assert len(decide(view)) == 3
+    view.remove_pod("x")
+    assert names(decide(view)) == [("Wait", "g0")]
+
+
+def test_another_kind_of_reason_is_news_to_all() -> None:
+    view = View()
+    arrives(*nodes(2, gpus=2), pod("x", on="node-0", gpus=2))(view)
+    arrives(*(gang(f"g{at}", workers=2, gpus=2) for at in range(3)))(view)
+    assert len(decide(view)) == 3
+    view.remove_node("node-1")
+    decisions = decide(view)
+    assert names(decisions) == [("Wait", "g0"), ("Wait", "g1"), ("Wait", "g2")]
+    assert isinstance(decisions[0], Wait)
+    assert "the cluster has 2 on today's nodes" in decisions[0].verdict.sentence
+
+
+def test_a_cycle_dropped_halfway_has_lost_nothing() -> None:
+    def view() -> View:
+        view = View()
+        arrives(*nodes(2, gpus=2))(view)
+        arrives(*(gang(f"g{at}", workers=2, gpus=1) for at in range(4)))(view)
+        return view
+
+    whole = decide(view())
+    broken, decisions = view(), []
+    for _ in range(10):
+        for decision in cycle(broken, POLICY, 0.0):
+            decisions.append(decision)
+            break
+    assert decisions == whole
+    assert names(whole) == [("Start", "g0"), ("Start", "g1"), ("Wait", "g2"), ("Wait", "g3")]
+
+
+def test_events_between_two_decisions_are_heeded() -> None:
+    view = View()
+    arrives(*nodes(2, gpus=2))(view)
+    arrives(*(gang(f"g{at}", workers=2, gpus=1) for at in range(3)))(view)
+    decisions = []
+    for decision in cycle(view, POLICY, 0.0):
+        decisions.append(decision)
+        view.validate()
+        if names([decision]) == [("Start", "g0")]:
+            view.remove_group("team/g1")
+            arrives(node("node-2", gpus=1), pod("rival", on="node-1", gpus=1))(view)
+    assert names(decisions) == [("Start", "g0"), ("Start", "g2")]
+    assert isinstance(decisions[1], Start)
+    assert sorted(seat.node for seat in decisions[1].seats) == ["node-1", "node-2"]
+
+
+def test_a_refuted_start_is_decided_again_in_the_next_cycle() -> None:
+    view = View()
+    arrives(*nodes(1, gpus=2), gang("g", workers=2, gpus=1))(view)
+    for decision in cycle(view, POLICY, 0.0):
+        assert isinstance(decision, Start)
+        for seat in decision.seats:
+            view.refute(seat.uid)
+    assert names(decide(view)) == [("Start", "g")]
+
+
+def test_wake_at_is_when_a_half_bound_gang_is_let_go() -> None:
+    view = View()
+    arrives(*nodes(1, gpus=1), gang("half", workers=2, gpus=1, on=["node-0"]))(view)
+    assert wake_at(view, POLICY) is None
+    decide(view, 100.0)
+    assert wake_at(view, POLICY) == 130.0
+    assert names(decide(view, 130.0)) == [("Release", "half"), ("Wait", "half")]
+    assert wake_at(view, POLICY) is None
+
+
+def test_a_release_that_did_not_happen_is_tried_again() -> None:
+    view = View()
+    arrives(*nodes(1, gpus=1), gang("half", workers=2, gpus=1, on=["node-0"]))(view)
+    decide(view, 0.0)
+    assert names(decide(view, 30.0))[0] == ("Release", "half")
+    view.refute("half-worker-0")
+    decide(view, 40.0)
+    assert wake_at(view, POLICY) == 70.0
+    assert names(decide(view, 70.0))[0] == ("Release", "half")
