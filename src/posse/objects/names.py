@@ -84,14 +84,12 @@ def dns_1035_label_problems(name: str) -> list[str]:
 
 def qualified_name_problems(name: str) -> list[str]:
     """A label's key, a finalizer, a resource: a name with an optional domain before a slash."""
-    words = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
-    by_regex = _by_regex(words, _KEY, "MyName", "my.name", "123-abc")
     wrong: list[str] = []
     prefix, slash, key = name.rpartition("/")
     if slash:
         if "/" in prefix:
             example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            return [f"a valid label key {by_regex} {example}"]
+            return [f"a valid label key {_key_words()} {example}"]
         if not prefix:
             wrong.append("prefix part must be non-empty")
         else:
@@ -101,7 +99,7 @@ def qualified_name_problems(name: str) -> list[str]:
     elif _size(key) > 63:
         wrong.append("name part must be no more than 63 bytes")
     if not _IS_KEY.fullmatch(key):
-        wrong.append(f"name part {by_regex}")
+        wrong.append(f"name part {_key_words()}")
     return wrong
 
 
@@ -182,6 +180,11 @@ def _size(name: str) -> int:
 
 def _too_long(name: str, limit: int) -> list[str]:
     return [f"must be no more than {limit} characters"] if _size(name) > limit else []
+
+
+def _key_words() -> str:
+    words = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
+    return _by_regex(words, _KEY, "MyName", "my.name", "123-abc")
 
 
 def _by_regex(words: str, regex: str, *examples: str) -> str:

@@ -23,25 +23,39 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
     Amounts are summed in thousandths, the grain in which the API stores them, and rounded once.
     A limit without a request counts as the request, as it does once the API has filled it in.
     """
-    total: _Amounts = {}
-    for index, container in enumerate(spec.containers):
-        _add(total, _asked(container, f"spec.containers[{index}]"))
-    if spec.init_containers:
-        _raise_to_init_containers(total, spec.init_containers)
+    total = _of_containers(spec)
     if spec.resources is not None:
         _replace_by_pod_level(total, spec.resources)
     for resource, amount in spec.overhead.items():
         field = f"spec.overhead[{resource}]"
         total[resource] = total.get(resource, 0) + _amount(amount, field)
-    return {
-        resource: min(MAX_BASE_UNITS, milli if resource == "cpu" else -(-milli // 1000))
-        for resource, milli in total.items()
-    }
+    return _base_units(total)
+
+
+def container_requests(spec: PodSpec) -> dict[str, int]:
+    """What the containers ask for together, whatever the pod says as a whole."""
+    return _base_units(_of_containers(spec))
 
 
 def is_pod_level(resource: str) -> bool:
     """Whether `spec.resources` may name this resource."""
     return resource in _POD_LEVEL or resource.startswith(_HUGE_PAGES)
+
+
+def _of_containers(spec: PodSpec) -> _Amounts:
+    total: _Amounts = {}
+    for index, container in enumerate(spec.containers):
+        _add(total, _asked(container, f"spec.containers[{index}]"))
+    if spec.init_containers:
+        _raise_to_init_containers(total, spec.init_containers)
+    return total
+
+
+def _base_units(total: _Amounts) -> dict[str, int]:
+    return {
+        resource: min(MAX_BASE_UNITS, milli if resource == "cpu" else -(-milli // 1000))
+        for resource, milli in total.items()
+    }
 
 
 def _raise_to_init_containers(total: _Amounts, init_containers: list[Container]) -> None:

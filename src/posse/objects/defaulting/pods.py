@@ -9,10 +9,10 @@ from posse.objects.defaulting.filling import fill, part, tidy_quantities
 from posse.objects.defaulting.qos import qos_class
 from posse.objects.defaulting.volumes import default_volume
 from posse.objects.meta import from_raw
-from posse.objects.pods import PodSpec, Resources
-from posse.objects.quantity import QuantityError, format_base_units
+from posse.objects.pods import PodSpec
+from posse.objects.quantity import format_base_units
 from posse.objects.raw import Raw, listing, mapping, mappings
-from posse.objects.requests import is_pod_level, pod_requests
+from posse.objects.requests import container_requests, is_pod_level
 
 _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AGENT_GONE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -87,11 +87,8 @@ def _pod_level_requests(spec: Raw) -> None:
     if not any(is_pod_level(resource) for resource in limits):
         return
     try:
-        typed = from_raw(spec, PodSpec)
-        typed.resources = Resources()
-        typed.overhead = {}
-        asked = pod_requests(typed)
-    except (QuantityError, msgspec.ValidationError):
+        asked = container_requests(from_raw(spec, PodSpec))
+    except (ValueError, msgspec.ValidationError):
         return
     requests = part(resources, "requests")
     for resource, amount in asked.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from typing import Any
 
@@ -96,5 +95,5 @@ def _check_json(report: Report, data: Raw, key: str) -> None:
 def _decoded(value: Any) -> bytes:
     try:
         return base64.b64decode(value) if isinstance(value, str) else b""
-    except binascii.Error:
+    except ValueError:
         return b""

@@ -8,10 +8,10 @@ import msgspec
 
 from posse.objects import names
 from posse.objects.meta import from_raw
-from posse.objects.pods import PodSpec, Resources
+from posse.objects.pods import PodSpec
 from posse.objects.quantity import QuantityError, canonical, format_base_units, milli_units
 from posse.objects.raw import Raw, listing, mapping, mappings, number, strings, text, texts
-from posse.objects.requests import pod_requests
+from posse.objects.requests import container_requests
 from posse.objects.validating.containers import (
     Surroundings,
     check_containers,
@@ -131,11 +131,8 @@ def _check_pod_level(report: Report, spec: Raw, path: str, claims: list[str]) ->
         report.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level")
     check_resources(report, resources, path, claims=claims, pod_level=True)
     try:
-        typed = from_raw(spec, PodSpec)
-        typed.resources = Resources()
-        typed.overhead = {}
-        asked = pod_requests(typed)
-    except (QuantityError, msgspec.ValidationError):
+        asked = container_requests(from_raw(spec, PodSpec))
+    except (ValueError, msgspec.ValidationError):
         return
     for resource, amount in mapping(resources, "requests").items():
         together = asked.get(resource, 0)

@@ -1,0 +1,147 @@
+"""The definitions are structural, complete, and what deploy/crds holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from posse.objects.crds import definitions
+from posse.objects.crds.__main__ import main, rendered
+from posse.objects.kinds import MPI_JOB, POD_GROUP, QUEUE, Kind
+
+ROOT = Path(__file__).parents[3]
+BY_NAME = {definition["metadata"]["name"]: definition for definition in definitions()}
+
+
+def version(kind: Kind) -> dict[str, Any]:
+    [only] = BY_NAME[kind.qualified]["spec"]["versions"]
+    assert isinstance(only, dict)
+    return only
+
+
+def schema(kind: Kind, *path: str) -> dict[str, Any]:
+    """The schema at a path of properties; `*` steps into a mapping's values."""
+    found: dict[str, Any] = version(kind)["schema"]["openAPIV3Schema"]
+    for step in path:
+        found = found["additionalProperties"] if step == "*" else found["properties"][step]
+    return found
+
+
+def test_deployed_definitions_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(["--check"]) == 0
+
+
+def test_drift_is_found_whichever_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([], tmp_path) == 0
+    assert main(["--check"], tmp_path) == 0
+    (tmp_path / "left-over.yaml").write_text("kind: Old\n")
+    (tmp_path / "queues.scheduling.volcano.sh.yaml").write_text("")
+    assert main(["--check"], tmp_path) == 1
+    out = capsys.readouterr().out
+    assert "left-over.yaml" in out and "queues.scheduling.volcano.sh.yaml" in out
+
+
+def test_the_files_say_what_the_data_say() -> None:
+    assert [yaml.safe_load(text) for text in rendered().values()] == definitions()
+
+
+def test_every_caller_gets_its_own_copy() -> None:
+    definitions()[0]["spec"].clear()
+    assert definitions()[0]["spec"]
+
+
+@pytest.mark.parametrize("kind", [POD_GROUP, QUEUE, MPI_JOB], ids=lambda kind: kind.kind)
+def test_a_definition_serves_its_kind(kind: Kind) -> None:
+    spec = BY_NAME[kind.qualified]["spec"]
+    assert (spec["group"], spec["names"]["plural"]) == (kind.group, kind.plural)
+    assert spec["names"]["shortNames"] == list(kind.short_names)
+    assert spec["scope"] == ("Namespaced" if kind.namespaced else "Cluster")
+    assert version(kind)["name"] == kind.version
+    assert version(kind)["subresources"] == {"status": {}}
+
+
+@pytest.mark.parametrize("kind", [POD_GROUP, QUEUE, MPI_JOB], ids=lambda kind: kind.kind)
+def test_every_schema_is_structural(kind: Kind) -> None:
+    def visit(node: dict[str, Any], path: str) -> None:
+        typed = "type" in node or node.get("x-kubernetes-int-or-string")
+        assert typed, f"{path} has no type"
+        assert not ("properties" in node and "additionalProperties" in node), path
+        for name, child in node.get("properties", {}).items():
+            visit(child, f"{path}.{name}")
+        for name in ("items", "additionalProperties"):
+            if name in node:
+                visit(node[name], f"{path}.{name}")
+
+    visit(version(kind)["schema"]["openAPIV3Schema"], kind.kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        (
+            POD_GROUP,
+            [
+                ("STATUS", ".status.phase", 0),
+                ("minMember", ".spec.minMember", 0),
+                ("RUNNINGS", ".status.running", 0),
+                ("AGE", ".metadata.creationTimestamp", 0),
+                ("QUEUE", ".spec.queue", 1),
+            ],
+        ),
+        (
+            MPI_JOB,
+            [
+                ("State", ".status.conditions[-1:].type", 0),
+                ("Age", ".metadata.creationTimestamp", 0),
+            ],
+        ),
+    ],
+    ids=["PodGroup", "MPIJob"],
+)
+def test_printer_columns(kind: Kind, columns: list[tuple[str, str, int]]) -> None:
+    found = version(kind)["additionalPrinterColumns"]
+    assert [(c["name"], c["jsonPath"], c.get("priority", 0)) for c in found] == columns
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        (POD_GROUP, ("spec", "queue"), "default"),
+        (QUEUE, ("spec", "weight"), 1),
+        (MPI_JOB, ("spec", "slotsPerWorker"), 1),
+        (MPI_JOB, ("spec", "sshAuthMountPath"), "/root/.ssh"),
+        (MPI_JOB, ("spec", "launcherCreationPolicy"), "AtStartup"),
+        (MPI_JOB, ("spec", "mpiImplementation"), "OpenMPI"),
+        (MPI_JOB, ("spec", "runLauncherAsWorker"), False),
+        (MPI_JOB, ("spec", "runPolicy", "suspend"), False),
+    ],
+)
+def test_defaults(kind: Kind, path: tuple[str, ...], value: object) -> None:
+    assert schema(kind, *path)["default"] == value
+
+
+def test_templates_pass_through_untouched() -> None:
+    template = schema(MPI_JOB, "spec", "mpiReplicaSpecs", "*", "template")
+    assert template["x-kubernetes-preserve-unknown-fields"] is True
+    assert "properties" not in template
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (POD_GROUP, ("spec", "minResources", "*")),
+        (QUEUE, ("spec", "capability", "*")),
+        (QUEUE, ("spec", "guarantee", "resource", "*")),
+        (MPI_JOB, ("spec", "runPolicy", "schedulingPolicy", "minResources", "*")),
+    ],
+)
+def test_amounts_are_numbers_or_text(kind: Kind, path: tuple[str, ...]) -> None:
+    assert schema(kind, *path)["x-kubernetes-int-or-string"] is True
+
+
+def test_an_mpi_job_without_roles_is_refused() -> None:
+    assert schema(MPI_JOB, "spec")["required"] == ["mpiReplicaSpecs"]
