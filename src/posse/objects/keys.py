@@ -17,6 +17,7 @@ GANG = "posse.dev/gang"
 SIMULATED_DURATION = "posse.dev/simulated-duration"
 SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
 WRITTEN_AS = "posse.dev/written-as"
+SIMULATED_LABEL = "posse.dev/simulated"
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
@@ -78,6 +79,12 @@ OURS: tuple[Annotation, ...] = (
         "an API version: `kubeflow.org/v1`",
         "The version in which the user wrote the job. Versions of one kind are stored alike, and "
         "their defaults differ.",
+    ),
+    Annotation(
+        SIMULATED_LABEL,
+        "a node (label)",
+        '`"true"`',
+        "The node runs nothing: its pods only reach the states that they would reach.",
     ),
 )
 
