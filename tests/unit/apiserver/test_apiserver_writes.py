@@ -245,7 +245,8 @@ async def test_a_patch_with_a_stale_version_conflicts(server: Server) -> None:
 
 async def test_a_patch_cannot_break_the_object(server: Server) -> None:
     await server.post(CONFIG_MAPS, config_map())
-    for change in ({"metadata": None}, {"kind": "Pod"}, {"data": 5}, {"metadata": {"labels": []}}):
+    metadata: list[Any] = [None, {"name": None}, {"name": "d"}, {"namespace": "x"}, {"labels": []}]
+    for change in ({"kind": "Pod"}, {"data": 5}, *({"metadata": one} for one in metadata)):
         said = await server.patch(f"{CONFIG_MAPS}/c", change)
         assert 400 <= said.status < 500, change
     assert (await server.get(f"{CONFIG_MAPS}/c")).status == 200

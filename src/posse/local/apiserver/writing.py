@@ -75,20 +75,6 @@ async def put(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "UpdateOptions")
     context = cluster.context()
     obj = await read_object(request, target.resource, target.kind, options, context.warnings)
-    metadata = obj["metadata"]
-    name = metadata.get("name") or ""
-    if name != target.name:
-        if not name:
-            raise statuses.bad_request("name must be provided")
-        raise statuses.bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
-        )
-    if (metadata.get("namespace") or target.namespace or "") != (target.namespace or ""):
-        raise statuses.bad_request(
-            f"the namespace of the object ({metadata.get('namespace')}) does not match the"
-            f" namespace on the URL ({target.namespace})"
-        )
-
     def change(_: Object) -> Object:
         return obj
 
@@ -197,6 +183,7 @@ def update(
         raise statuses.not_found(kind, target.key[1])
     old = _in_version(stored.obj, kind)
     new = change(old)
+    _check_place(target, new["metadata"])
     check_preconditions(kind, new["metadata"], stored, resource, patched=patched)
     strategy = resource.strategy
     strategy.default(kind, new)
@@ -262,6 +249,22 @@ def check_preconditions(
             raise statuses.invalid_object(kind, name, report.errors)
     elif version != str(stored.revision):
         raise statuses.modified(kind, name)
+
+
+def _check_place(target: Target, metadata: Object) -> None:
+    """An object cannot be moved: it says where it is, and that is where it was sent."""
+    name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
+    if not name:
+        raise statuses.bad_request("name must be provided")
+    if name != target.key[1]:
+        raise statuses.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+    if namespace and namespace != target.key[0]:
+        raise statuses.bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the URL"
+            f" ({target.key[0]})"
+        )
 
 
 def _in_version(obj: Object, kind: Kind) -> Object:

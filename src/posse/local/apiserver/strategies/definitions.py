@@ -89,7 +89,7 @@ def _condition(definition: Object, kind: str) -> str:
 
 def _status(context: Context, definition: Object, before: dict[str, Any]) -> dict[str, Any]:
     """Names are accepted unless another definition of the group has them; then it is served."""
-    spec = definition["spec"]
+    spec = mapping(definition, "spec")
     taken = _taken(context, definition)
     conditions: list[dict[str, Any]] = []
     if taken:
@@ -109,7 +109,7 @@ def _status(context: Context, definition: Object, before: dict[str, Any]) -> dic
                 "the initial names have been accepted",
             ),
         ]
-        accepted = spec.get("names", {})
+        accepted = mapping(spec, "names")
     known = {condition.get("type"): condition for condition in mappings(before, "conditions")}
     kept = [
         known[new["type"]]
