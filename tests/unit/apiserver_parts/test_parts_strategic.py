@@ -116,7 +116,7 @@ def test_an_element_is_deleted_by_its_key() -> None:
 
 def test_a_list_is_replaced_on_demand() -> None:
     current = containers({"name": "a"}, {"name": "b"})
-    patch = containers({"name": "c"}, {"$patch": "replace"})
+    patch = containers({"name": "c", "image": None}, {"$patch": "replace"})
     assert patched(current, patch) == containers({"name": "c"})
 
 

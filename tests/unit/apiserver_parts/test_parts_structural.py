@@ -73,7 +73,6 @@ BODY = "spec.x in body"
         (STRING, 1, f'{AT}"integer": {BODY} must be of type string: "integer"'),
         (STRING, {}, f'{AT}"object": {BODY} must be of type string: "object"'),
         (STRING, None, f'{AT}"null": {BODY} must be of type string: "null"'),
-        (INTEGER, 1.5, f'{AT}"number": {BODY} must be of type integer: "number"'),
         ({"type": "integer", "format": "int32"}, True, f'{AT}"": {BODY} must be of type int32: ""'),
         ({"type": "boolean"}, "true", f'{AT}"string": {BODY} must be of type boolean: "string"'),
         (
@@ -182,6 +181,20 @@ def test_wrong_values_are_named_in_kubernetes_words(
     schema: dict[str, Any], value: Any, said: str
 ) -> None:
     assert complaints(schema, value) == [said]
+
+
+def test_a_fraction_is_no_integer_twice_over() -> None:
+    assert complaints(INTEGER, 1.5) == [
+        f'{AT}"number": {BODY} must be of type integer: "number"',
+        '<nil>: Invalid value: "": Checked value must be of type integer (default format) in '
+        "spec.x",
+    ]
+
+
+def test_objects_where_none_belongs_lose_their_fields() -> None:
+    value = {"spec": {"x": {"a": 1}}}
+    assert with_spec(STRING).prune(value) == ["spec.x.a"]
+    assert value == {"spec": {"x": {}}}
 
 
 def test_one_of_counts_the_alternatives() -> None:

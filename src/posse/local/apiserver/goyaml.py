@@ -7,6 +7,7 @@ recursion, and what aliases may repeat is bounded, so no short text grows large.
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import Any
@@ -171,8 +172,10 @@ def _key(key: Any) -> str:
         return key
     if type(key) is bool:
         return "true" if key else "false"
-    if type(key) is int or type(key) is float:
+    if type(key) is int:
         return str(key)
+    if type(key) is float:
+        return str(int(key)) if key.is_integer() and abs(key) < 1e21 else repr(key)
     raise YamlError("a mapping's key must be a string, a number or a boolean")
 
 
@@ -190,8 +193,10 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
         return text
     if tag is None:
         return _Merge(text) if text == "<<" else _plain(text)
-    value = _plain(text)
     kind = tag.removeprefix(_PREFIX)
+    if kind == "binary":
+        return _binary(text)
+    value = _plain(text)
     if kind == "float" and type(value) is int:
         return float(value)
     fits = {"int": int, "float": float, "bool": bool, "null": type(None)}.get(kind)
@@ -200,6 +205,13 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     if fits is None or type(value) is not fits:
         raise YamlError(f"cannot decode `{text[:40]}` as a {_short(tag)}")
     return value
+
+
+def _binary(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode()
+    except ValueError as error:
+        raise YamlError("!!binary value contains invalid base64 data") from error
 
 
 def _plain(text: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from posse.objects import kinds
 from posse.objects.kinds import Kind
+from posse.objects.names import label_value_problems, qualified_name_problems
 
 Object: TypeAlias = dict[str, Any]
 Test: TypeAlias = Callable[[Object], bool]
@@ -47,8 +48,6 @@ def field_selector(text: str, kind: Kind) -> Selector:
 # Labels
 
 _WORD = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
-_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
-_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _SYMBOLS = frozenset(("=", "==", "!=", "!", "(", ")", ",", "<", ">", ""))
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
@@ -95,11 +94,9 @@ class _Requirements:
         if key in _SYMBOLS:
             raise SelectorError(f"found '{key}', expected: identifier")
         _check_key(key)
-        if self._peek() in ("", ","):
-            return _absence(key) if absent else _presence(key)
         if absent:
-            raise SelectorError(f"found '{self._peek()}', expected: ',' or 'end of string'")
-        return self._comparison(key)
+            return _absence(key)
+        return _presence(key) if self._peek() in ("", ",") else self._comparison(key)
 
     def _comparison(self, key: str) -> Test:
         operator = self._take()
@@ -169,7 +166,7 @@ def _order(key: str, operator: str, bound: str) -> Test:
     limit = _whole_number(bound)
     if limit is None:
         raise SelectorError(
-            f'values[0][{key}]: Invalid value: "{bound}": '
+            f'values[0]: Invalid value: "{bound}": '
             "for 'Gt', 'Lt' operators, the value must be an integer"
         )
 
@@ -185,36 +182,14 @@ def _whole_number(text: str) -> int | None:
 
 
 def _check_key(key: str) -> None:
-    prefix, slash, name = key.rpartition("/")
-    if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        raise SelectorError(
-            f'key: Invalid value: "{key}": prefix part a lowercase RFC 1123 subdomain must consist '
-            "of lower case alphanumeric characters, '-' or '.', and must start and end with an "
-            "alphanumeric character"
-        )
-    if len(name) > 63:
-        why = "name part must be no more than 63 bytes"
-    elif not _NAME.fullmatch(name):
-        why = (
-            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start "
-            "and end with an alphanumeric character"
-        )
-    else:
-        return
-    raise SelectorError(f'key: Invalid value: "{key}": {why}')
+    if problems := qualified_name_problems(key):
+        raise SelectorError(f'<nil>: Invalid value: "{key}": {"; ".join(problems)}')
 
 
 def _checked_value(key: str, value: str) -> str:
-    if len(value) > 63:
-        why = "must be no more than 63 bytes"
-    elif not _NAME.fullmatch(value):
-        why = (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', "
-            "'_' or '.', and must start and end with an alphanumeric character"
-        )
-    else:
-        return value
-    raise SelectorError(f'values[0][{key}]: Invalid value: "{value}": {why}')
+    if problems := label_value_problems(value):
+        raise SelectorError(f'values[0][{key}]: Invalid value: "{value}": {"; ".join(problems)}')
+    return value
 
 
 # Fields

@@ -10,8 +10,8 @@ from posse.objects import errors
 from posse.objects.errors import FieldError
 from posse.objects.schemas import wording
 from posse.objects.schemas.expressions import go_pattern
-from posse.objects.schemas.formats import FORMATS
-from posse.objects.schemas.paths import Path, render
+from posse.objects.schemas.formats import FORMATS, effective_format
+from posse.objects.schemas.paths import NOWHERE, Path, field_name, render
 
 Check: TypeAlias = Callable[[Any, Path, list[FieldError]], None]
 Make: TypeAlias = Callable[[dict[str, Any]], Check | None]
@@ -19,15 +19,15 @@ Make: TypeAlias = Callable[[dict[str, Any]], Check | None]
 _RANGES = {"int32": 2**31, "int64": 2**63}
 
 
-def string_checks(schema: dict[str, Any]) -> list[Check]:
+def string_checks(schema: dict[str, Any], types: tuple[str, ...]) -> list[Check]:
     longest, shortest = schema.get("maxLength"), schema.get("minLength")
     pattern = go_pattern(schema["pattern"]) if schema.get("pattern") else None
-    holds = FORMATS.get(schema.get("format", ""))
+    holds = FORMATS.get(effective_format(schema, types))
     made: list[Check] = []
 
     def length_and_pattern(value: Any, path: Path, found: list[FieldError]) -> None:
         if longest is not None and len(value) > longest:
-            found.append(wording.too_long(render(path), longest))
+            found.append(wording.too_long(field_name(path), longest))
         elif shortest is not None and len(value) < shortest:
             found.append(_invalid(path, value, f"should be at least {shortest} chars long"))
         elif pattern is not None and not pattern.search(value):
@@ -48,7 +48,7 @@ def string_checks(schema: dict[str, Any]) -> list[Check]:
 def number_checks(schema: dict[str, Any], types: tuple[str, ...]) -> list[Check]:
     made: list[Check] = []
     if types == ("integer",):
-        made.append(_range_check(schema.get("format", "")))
+        made.append(_range_check(effective_format(schema, types)))
     if (factor := schema.get("multipleOf")) is not None:
         made.append(_multiple_check(factor))
     if (least := schema.get("minimum")) is not None:
@@ -63,9 +63,9 @@ def _range_check(format_name: str) -> Check:
     known = f"with format {format_name}" if format_name in _RANGES else "(default format)"
 
     def check(value: Any, path: Path, found: list[FieldError]) -> None:
-        if not -limit <= value < limit:
+        if not -limit <= value < limit or value != int(value):
             why = f"Checked value must be of type integer {known} in {render(path)}"
-            found.append(wording.invalid("<nil>", "", why))
+            found.append(wording.invalid(NOWHERE, "", why))
 
     return check
 
@@ -129,7 +129,7 @@ def array_checks(schema: dict[str, Any], make: Make) -> list[Check]:
         if least is not None and len(value) < least:
             found.append(_invalid(path, len(value), f"should have at least {least} items"))
         if most is not None and len(value) > most:
-            found.append(wording.too_many(render(path), len(value), most))
+            found.append(wording.too_many(field_name(path), len(value), most))
         if unique and _repeated([_identity(item) for item in value]):
             found.append(_invalid(path, "", "shouldn't contain duplicates"))
 
@@ -197,14 +197,13 @@ def object_checks(schema: dict[str, Any], make: Make) -> list[Check]:
             how = f"should have at least {least} properties"
             found.append(_invalid(path, len(value), how))
         if most is not None and len(value) > most:
-            found.append(wording.too_many(render(path), len(value), most))
+            found.append(wording.too_many(field_name(path), len(value), most))
 
     def forbidden(value: Any, path: Path, found: list[FieldError]) -> None:
         for key in value:
             if key not in known:
-                field = render(path)
-                why = f"{field}.{key} in body is a forbidden property"
-                found.append(wording.invalid(field, key, why))
+                why = f"{render(path)}.{key} in body is a forbidden property"
+                found.append(wording.invalid(field_name(path), key, why))
 
     def members(value: Any, path: Path, found: list[FieldError]) -> None:
         for key, item in value.items():
@@ -245,7 +244,7 @@ def enum_check(schema: dict[str, Any]) -> Check | None:
 
     def check(value: Any, path: Path, found: list[FieldError]) -> None:
         if _enum_identity(value) not in identities:
-            found.append(wording.not_supported(render(path), value, supported))
+            found.append(wording.not_supported(field_name(path), value, supported))
 
     return check
 
@@ -260,5 +259,5 @@ def _enum_identity(value: Any) -> tuple[str, Any]:
 
 
 def _invalid(path: Path, value: Any, how: str, *, reason: str = errors.INVALID) -> FieldError:
-    field = render(path)
-    return wording.invalid(field, value, f"{field} in body {how}", reason=reason)
+    detail = f"{render(path)} in body {how}"
+    return wording.invalid(field_name(path), value, detail, reason=reason)

@@ -278,7 +278,7 @@ def _check_time(value: Any, path: Path, owner: str, found: list[FieldError]) -> 
     if value is None:
         return
     if type(value) is not str:
-        found.append(_bare_mismatch(value, path, "string"))
+        found.append(_mismatch(value, path, owner, "string"))
     elif not _TIME.fullmatch(value):
         why = f'parsing time "{value}" as "{_GO_TIME}": cannot parse "{value}" as "2006"'
         found.append(FieldError(render(path), errors.TYPE_INVALID, why))

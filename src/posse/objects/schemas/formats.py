@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from posse.objects.times import parse_duration
@@ -17,11 +18,8 @@ _MAC = re.compile(
     rf"{_HEX}{{2}}(?:([:-]){_HEX}{{2}})(?:\1{_HEX}{{2}}){{4}}(?:(?:\1{_HEX}{{2}}){{2}})?"
 )
 _EMAIL = re.compile(r"(?:[^@<>]*<)?[^@\s<>]+@[^@\s<>]+>?")
-_HOSTNAME = re.compile(
-    r"(?=.{1,253}\Z)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-    r"(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
-    re.ASCII,
-)
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME = re.compile(rf"{_LABEL}|(?:{_LABEL}\.)+[A-Za-z]{{2,63}}", re.ASCII)
 _DATE_TIME = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[Zz]|[+-]\d\d:?\d\d)", re.ASCII
 )
@@ -52,6 +50,10 @@ def _uuid(third: str, fourth: str) -> Callable[[str], bool]:
     return _matches(rf"{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}")
 
 
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
 def _duration(text: str) -> bool:
     return _SCALA_DURATION.fullmatch(text) is not None or _parses(parse_duration)(text)
 
@@ -77,7 +79,7 @@ _ANY_FOUR = f"{_HEX}{{4}}"
 _SHORT_NAME = _matches(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _LONG_NAME = _matches(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 FORMATS: dict[str, Callable[[str], bool]] = {
-    "byte": _parses(lambda text: base64.b64decode(text, validate=True)),
+    "byte": lambda text: text != "" and _parses(_bytes)(text),
     "cidr": lambda text: "/" in text and _parses(ipaddress.ip_interface)(text),
     "date": _date,
     "date-time": _date_time,
@@ -97,3 +99,23 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "uuid4": _uuid(f"4{_HEX}{{3}}", f"[89abAB]{_HEX}{{3}}"),
     "uuid5": _uuid(f"5{_HEX}{{3}}", f"[89abAB]{_HEX}{{3}}"),
 }
+# Known to Kubernetes; any string is taken for one.
+_UNCHECKED = (
+    "bsonobjectid",
+    "creditcard",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "password",
+    "rgbcolor",
+    "ssn",
+)
+_NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def effective_format(schema: dict[str, Any], types: tuple[str, ...]) -> str:
+    """The schema's format, or nothing where Kubernetes does not know it for that type."""
+    name = schema.get("format", "")
+    if types in ((), ("string",)):
+        return name if name in FORMATS or name in _UNCHECKED else ""
+    return name if len(types) == 1 and name in _NUMERIC.get(types[0], ()) else ""

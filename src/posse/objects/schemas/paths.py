@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 Step: TypeAlias = str | int | tuple[str]
 Path: TypeAlias = tuple[Any, Step] | None
 
+NOWHERE = "<nil>"
+"""What kube-apiserver calls the field of an error that has none, and of the whole object."""
+
 
 def render(path: Path) -> str:
     """`spec.containers[0].name`; the root is the empty string."""
@@ -27,6 +30,11 @@ def render(path: Path) -> str:
             name = step if isinstance(step, str) else step[0]
             text += f".{name}" if text else name
     return text
+
+
+def field_name(path: Path) -> str:
+    """The path as an error's field, where the root has a name of its own."""
+    return render(path) or NOWHERE
 
 
 def fields_only(path: Path) -> str:

@@ -56,7 +56,7 @@ class Schema:
             found: list[FieldError] = []
             if check is not None:
                 check(obj, None, found)
-            return found
+            return list(dict.fromkeys(found))  # logic may find one mistake several times
 
         return Schema(prune_object, default_object, check_object)
 

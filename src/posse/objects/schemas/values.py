@@ -16,7 +16,8 @@ from posse.objects.schemas.constraints import (
     object_checks,
     string_checks,
 )
-from posse.objects.schemas.paths import Path, render
+from posse.objects.schemas.formats import effective_format
+from posse.objects.schemas.paths import NOWHERE, Path, field_name, render
 
 Make: TypeAlias = Callable[[dict[str, Any]], Check | None]
 
@@ -28,8 +29,6 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "object": (dict,),
 }
-_NUMBERS = (int, float)
-_NOWHERE = "<nil>"  # kube-apiserver gives errors of combined schemas no field
 
 
 def checker(schema: dict[str, Any]) -> Check | None:
@@ -49,7 +48,7 @@ def checker(schema: dict[str, Any]) -> Check | None:
         return (*combined, *limits, *((enum,) if enum else ()))
 
     checks: dict[type, tuple[Check, ...]] = {
-        str: by_type(string_checks(schema)),
+        str: by_type(string_checks(schema, types)),
         bool: by_type([]),
         int: by_type(number_checks(schema, types)),
         list: by_type(array_checks(schema, checker)),
@@ -87,7 +86,7 @@ def _types(schema: dict[str, Any]) -> tuple[str, ...]:
 
 def _mismatch(schema: dict[str, Any], types: tuple[str, ...], kind: type, path: Path) -> FieldError:
     """Where the schema has a format and the value is no string or list, the format is named."""
-    format_name = schema.get("format")
+    format_name = effective_format(schema, types)
     if format_name and kind not in (str, list):
         actual = {int: "int64", float: "float64"}.get(kind, "")
         return _wrong_type(path, format_name, actual)
@@ -95,9 +94,8 @@ def _mismatch(schema: dict[str, Any], types: tuple[str, ...], kind: type, path: 
 
 
 def _wrong_type(path: Path, expected: str, actual: str) -> FieldError:
-    field = render(path)
-    detail = f"{field} in body must be of type {expected}: {wording.quoted(actual)}"
-    return wording.invalid(field, actual, detail, reason=errors.TYPE_INVALID)
+    detail = f"{render(path)} in body must be of type {expected}: {wording.quoted(actual)}"
+    return wording.invalid(field_name(path), actual, detail, reason=errors.TYPE_INVALID)
 
 
 def _combined_checks(schema: dict[str, Any]) -> list[Check]:
@@ -178,4 +176,4 @@ def _not(part: Check | None) -> Check:
 
 
 def _combination(path: Path, how: str) -> FieldError:
-    return wording.invalid(_NOWHERE, "", f"{wording.quoted(render(path))} {how}")
+    return wording.invalid(NOWHERE, "", f"{wording.quoted(render(path))} {how}")

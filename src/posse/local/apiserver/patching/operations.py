@@ -91,13 +91,13 @@ class _Patched:
         source = _text(operation, "from")
         if path.startswith(f"{source}/"):
             raise unprocessable(f"error in move for path: '{path}': it lies inside '{source}'")
-        holder, key = self._place(source, "move", "from path")
+        holder, key = self._place(source, "move", "doc is missing from path")
         value = self._take(holder, key, f"error in move for path: '{key}'")
-        self._insert(path, value, "move", "destination path")
+        self._insert(path, value, "move", "doc is missing destination path")
 
     def _copy(self, operation: Operation, path: str) -> None:
         source = _text(operation, "from")
-        holder, key = self._place(source, "copy", "from path")
+        holder, key = self._place(source, "copy", "doc is missing from path")
         try:
             value = _get(holder, key)
         except _Missing:
@@ -108,19 +108,19 @@ class _Patched:
                 "Unable to complete the copy, the accumulated size increase of copy is "
                 f"{self._copied}, exceeding the limit {_MAX_COPIED}"
             )
-        self._insert(path, copied(value), "copy", "destination path")
+        self._insert(path, copied(value), "copy", "doc is missing destination path")
 
     def _test(self, operation: Operation, path: str) -> None:
         expected = operation.get("value")
+        holder, key = self._place(path, "test", "is missing path")
         try:
-            holder, key = self._place(path, "test")
             actual = _get(holder, key)
-        except (_Missing, PatchError):
+        except _Missing:
             actual = None
         if not same(actual, expected):
             raise unprocessable(f"testing value {path} failed: test failed")
 
-    def _place(self, path: str, name: str, what: str = "path") -> tuple[Any, str]:
+    def _place(self, path: str, name: str, what: str = "doc is missing path") -> tuple[Any, str]:
         """The container a pointer's last step is in, and that step."""
         if path and not path.startswith("/"):
             raise unprocessable(f'{name} operation does not apply: "{path}" is not a pointer')
@@ -132,12 +132,10 @@ class _Patched:
             except _Missing:
                 holder = None
         if not isinstance(holder, dict | list):
-            raise unprocessable(
-                f'{name} operation does not apply: doc is missing {what}: "{path}": missing value'
-            )
+            raise unprocessable(f"{name} operation does not apply: {what}: {path}: missing value")
         return holder, steps[-1]
 
-    def _insert(self, path: str, value: Any, name: str, what: str = "path") -> None:
+    def _insert(self, path: str, value: Any, name: str, what: str = "doc is missing path") -> None:
         holder, key = self._place(path, name, what)
         if isinstance(holder, dict):
             holder[key] = value

@@ -7,7 +7,7 @@ $deleteFromPrimitiveList/<list>) change how one map or list is merged, and never
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from posse.local.apiserver.patching.copying import same
 from posse.local.apiserver.patching.refusal import malformed, unprocessable
@@ -67,7 +67,8 @@ def _field(of: Type | None, key: str) -> Field | None:
 def _directed(patch: Map) -> Map:
     directive = patch[_PATCH]
     if directive == "replace":
-        return {key: value for key, value in patch.items() if key != _PATCH}
+        rest, _ = _without_directives({k: v for k, v in patch.items() if k != _PATCH})
+        return cast(Map, rest)
     if directive == "delete":
         return {}
     raise malformed(f"unknown patch type: {directive} in map: {patch}")
@@ -165,7 +166,7 @@ def _merge_keyed(
 ) -> list[Map]:
     kept, wanted, replaced = _apply_element_directives(present, given, merge_key)
     if replaced:
-        return wanted
+        return [_without_directives(element)[0] for element in wanted]
     merged = list(kept)
     for element in wanted:
         if merge_key not in element:
