@@ -159,7 +159,9 @@ def asking(name: str = "p", **amounts: str) -> dict[str, Any]:
     return made
 
 
-def config_map(name: str = "c", labels: dict[str, str] | None = None, **data: str) -> dict[str, Any]:
+def config_map(
+    name: str = "c", labels: dict[str, str] | None = None, **data: str
+) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name}
     if labels:
         metadata["labels"] = labels

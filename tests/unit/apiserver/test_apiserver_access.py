@@ -8,10 +8,10 @@ import logging
 from typing import Any
 
 import pytest
-from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, TOKEN, Server, config_map, pod
 
 from posse.local.apiserver import reading
 from posse.local.apiserver.journal import JournalError, MemoryJournal, Record
+from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, TOKEN, Server, config_map, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -197,7 +197,7 @@ async def test_every_listed_resource_answers(server: Server) -> None:
 
 
 async def test_aggregated_discovery(server: Server) -> None:
-    accept = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
+    accept = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,*/*"}
     said = await server.get("/apis", headers=accept)
     assert said.body["kind"] == "APIGroupDiscoveryList"
     assert "apidiscovery.k8s.io" in said.headers["content-type"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.apiserver.asking import DEFINITIONS, WIDGETS, Server, definition, widget
 
 from posse.local.apiserver.journal import MemoryJournal
+from tests.unit.apiserver.asking import DEFINITIONS, WIDGETS, Server, definition, widget
 
 pytestmark = pytest.mark.looptime
 
@@ -62,7 +62,9 @@ async def test_objects_are_validated(widgets: Server) -> None:
 async def test_objects_are_defaulted(server: Server) -> None:
     size = {"type": "integer", "default": 3}
     spec = {"type": "object", "default": {}, "properties": {"size": size}}
-    await server.post(DEFINITIONS, definition(schema={"type": "object", "properties": {"spec": spec}}))
+    await server.post(
+        DEFINITIONS, definition(schema={"type": "object", "properties": {"spec": spec}})
+    )
     made = widget()
     del made["spec"]
     assert (await server.post(WIDGETS, made)).body["spec"] == {"size": 3}
@@ -72,7 +74,9 @@ async def test_status_and_spec_are_written_apart(widgets: Server) -> None:
     said = await widgets.post(WIDGETS, widget(size=1) | {"status": {"ready": True}})
     assert "status" not in said.body
     path = f"{WIDGETS}/w/status"
-    said = await widgets.patch(path, {"spec": {"size": 9}, "status": {"ready": True}, "metadata": {"labels": {"a": "b"}}})
+    said = await widgets.patch(
+        path, {"spec": {"size": 9}, "status": {"ready": True}, "metadata": {"labels": {"a": "b"}}}
+    )
     assert said.body["spec"] == {"size": 1}
     assert said.body["status"] == {"ready": True}
     assert "labels" not in said.body["metadata"]
@@ -93,7 +97,10 @@ async def test_a_put_must_name_its_version(widgets: Server) -> None:
     await widgets.post(WIDGETS, widget())
     said = await widgets.put(f"{WIDGETS}/w", widget(size=1))
     assert said.status == 422
-    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in said.message
+    assert (
+        "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        in said.message
+    )
 
 
 async def test_true_and_one_are_not_the_same(server: Server) -> None:

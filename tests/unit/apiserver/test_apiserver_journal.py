@@ -100,9 +100,7 @@ async def test_another_format_is_named(tmp_path: Path) -> None:
 
 async def test_a_damaged_page_is_noticed_at_the_start(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "store.db")
-    await asyncio.gather(
-        *(journal.append(record(n, f"p{n}", b"x" * 2000)) for n in range(1, 200))
-    )
+    await asyncio.gather(*(journal.append(record(n, f"p{n}", b"x" * 2000)) for n in range(1, 200)))
     journal.close()
     content = bytearray((tmp_path / "store.db").read_bytes())
     content[8192:16384] = b"\xff" * 8192

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, config_map, pod
 
 pytestmark = pytest.mark.looptime
@@ -61,7 +62,9 @@ async def test_pages_are_of_one_state(server: Server) -> None:
     assert second.names == ["c2", "c3"]
     assert "data" not in second.body["items"][1] or not second.body["items"][1]["data"]
     assert second.version == first.version
-    last = await server.get(CONFIG_MAPS, limit=2, **{"continue": second.body["metadata"]["continue"]})
+    last = await server.get(
+        CONFIG_MAPS, limit=2, **{"continue": second.body["metadata"]["continue"]}
+    )
     assert last.names == ["c4"]
     assert "continue" not in last.body["metadata"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from tests.unit.apiserver.asking import PODS, Server, pod
 
 from posse.kube.inprocess import AsgiTransport
+from tests.unit.apiserver.asking import PODS, Server, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -89,7 +89,9 @@ async def test_who_stops_following_is_told_to_the_agent(logs: Server, agent: Age
 
 async def test_of_several_containers_one_must_be_named(server: Server) -> None:
     containers = [{"name": name, "image": "i"} for name in ("a", "b")]
-    await server.post(PODS, pod(containers=containers, initContainers=[{"name": "i", "image": "i"}]))
+    await server.post(
+        PODS, pod(containers=containers, initContainers=[{"name": "i", "image": "i"}])
+    )
     said = await server.get(f"{PODS}/p/log")
     assert said.status == 400
     assert said.message == (
@@ -111,7 +113,12 @@ async def test_no_pod_no_log(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("status", "answered", "reason"),
-    [(400, 400, "BadRequest"), (404, 404, "NotFound"), (500, 500, "InternalError"), (503, 500, "InternalError")],
+    [
+        (400, 400, "BadRequest"),
+        (404, 404, "NotFound"),
+        (500, 500, "InternalError"),
+        (503, 500, "InternalError"),
+    ],
 )
 async def test_the_agents_complaint_is_a_status(
     logs: Server, agent: Agent, status: int, answered: int, reason: str

@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.apiserver.asking import DEFINITIONS, Server, definition, pod, widget
 
 from posse.objects import kinds
 from posse.objects.kinds import Kind
+from tests.unit.apiserver.asking import DEFINITIONS, Server, definition, pod, widget
 
 SCALARS = st.one_of(
     st.none(),
@@ -20,16 +20,68 @@ SCALARS = st.one_of(
     st.sampled_from(["", "x", "1", "-1", "1e999", "10Gi", "None", "2020-01-01T00:00:00Z", "é"]),
 )
 FIELDS = st.sampled_from(
-    "name namespace labels annotations finalizers ownerReferences generateName uid kind apiVersion"
-    " spec status metadata data containers initContainers resources limits requests cpu memory"
-    " template selector matchLabels ports port nodePort clusterIP clusterIPs type hard scopes"
-    " scopeSelector matchExpressions min max default priorityClassName nodeName conditions"
-    " versions names group plural schema openAPIV3Schema properties replicas value taints"
-    " schedulingGates tolerations volumes size".split()
+    [
+        "name",
+        "namespace",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "generateName",
+        "uid",
+        "kind",
+        "apiVersion",
+        "spec",
+        "status",
+        "metadata",
+        "data",
+        "containers",
+        "initContainers",
+        "resources",
+        "limits",
+        "requests",
+        "cpu",
+        "memory",
+        "template",
+        "selector",
+        "matchLabels",
+        "ports",
+        "port",
+        "nodePort",
+        "clusterIP",
+        "clusterIPs",
+        "type",
+        "hard",
+        "scopes",
+        "scopeSelector",
+        "matchExpressions",
+        "min",
+        "max",
+        "default",
+        "priorityClassName",
+        "nodeName",
+        "conditions",
+        "versions",
+        "names",
+        "group",
+        "plural",
+        "schema",
+        "openAPIV3Schema",
+        "properties",
+        "replicas",
+        "value",
+        "taints",
+        "schedulingGates",
+        "tolerations",
+        "volumes",
+        "size",
+    ]
 )
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(FIELDS, inner, max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(FIELDS, inner, max_size=4)
+    ),
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(
@@ -125,8 +177,20 @@ def test_nonsense_in_custom_objects_and_schemas(spec: Any, schema: dict[str, Any
 @_FEW
 @given(
     name=st.sampled_from(
-        "limit continue labelSelector fieldSelector resourceVersion resourceVersionMatch watch"
-        " timeoutSeconds dryRun fieldValidation sendInitialEvents pretty".split()
+        [
+            "limit",
+            "continue",
+            "labelSelector",
+            "fieldSelector",
+            "resourceVersion",
+            "resourceVersionMatch",
+            "watch",
+            "timeoutSeconds",
+            "dryRun",
+            "fieldValidation",
+            "sendInitialEvents",
+            "pretty",
+        ]
     ),
     value=st.text(max_size=12) | st.sampled_from(["-1", "99999999999999999999", "a=b,", "!", "٣"]),
 )

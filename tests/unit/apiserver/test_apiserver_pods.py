@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+
 from tests.unit.apiserver.asking import PODS, Said, Server, asking, config_map, pod
 
 pytestmark = pytest.mark.looptime
@@ -240,14 +241,18 @@ async def test_a_quota_shows_what_is_used(server: Server) -> None:
 
 
 async def test_a_quota_may_count_any_kind(server: Server) -> None:
-    await server.post(QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "1"}}})
+    await server.post(
+        QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": "1"}}}
+    )
     path = "/api/v1/namespaces/default/configmaps"
     assert (await server.post(path, config_map("a"))).status == 201
     assert (await server.post(path, config_map("b"))).status == 403
 
 
 async def test_a_scoped_quota_is_for_its_pods_alone(server: Server) -> None:
-    await server.post(QUOTAS, quota(pods="0") | {"spec": {"hard": {"pods": "0"}, "scopes": ["BestEffort"]}})
+    await server.post(
+        QUOTAS, quota(pods="0") | {"spec": {"hard": {"pods": "0"}, "scopes": ["BestEffort"]}}
+    )
     assert (await server.post(PODS, asking("a", cpu="1"))).status == 201
     assert (await server.post(PODS, pod("b"))).status == 403
 

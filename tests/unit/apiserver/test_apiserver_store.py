@@ -155,7 +155,7 @@ async def test_a_state_before_the_history_has_expired() -> None:
 
 async def test_the_history_is_bounded_in_bytes_too() -> None:
     store = Store(MemoryJournal(), history_bytes=1000)
-    for n in range(10):
+    for _ in range(10):
         store.put("things", obj("a", x="x" * 300))
     with pytest.raises(Expired):
         store.since("things", 5)

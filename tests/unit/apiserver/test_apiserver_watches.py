@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, config_map, pod
 
 from posse.local.apiserver import watching
 from posse.local.apiserver.journal import MemoryJournal
+from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, config_map, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -187,9 +187,7 @@ async def test_initial_events_may_be_declined(server: Server) -> None:
         assert await events.told(1) == [("ADDED", "b")]
 
 
-async def test_a_slow_watcher_is_cut_off(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_watcher_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "_BEHIND", 5)
     async with server.watch(CONFIG_MAPS, resourceVersion=server.store.revision) as events:
         for n in range(100):

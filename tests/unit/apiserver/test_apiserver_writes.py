@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+
 from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, config_map, pod
 
 pytestmark = pytest.mark.looptime
@@ -78,7 +79,8 @@ REFUSED_CREATIONS: list[tuple[str, Any, int, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "words"), [case[1:] for case in REFUSED_CREATIONS],
+    ("body", "status", "words"),
+    [case[1:] for case in REFUSED_CREATIONS],
     ids=[case[0] for case in REFUSED_CREATIONS],
 )
 async def test_a_creation_is_refused(server: Server, body: Any, status: int, words: str) -> None:
@@ -119,7 +121,9 @@ async def test_a_put_to_another_incarnation_conflicts(server: Server) -> None:
     first = (await server.post(CONFIG_MAPS, config_map())).body
     await server.delete(f"{CONFIG_MAPS}/c")
     await server.post(CONFIG_MAPS, config_map())
-    said = await server.put(f"{CONFIG_MAPS}/c", {"metadata": {"name": "c", "uid": first["metadata"]["uid"]}})
+    said = await server.put(
+        f"{CONFIG_MAPS}/c", {"metadata": {"name": "c", "uid": first["metadata"]["uid"]}}
+    )
     assert said.status == 409
     assert "Precondition failed: UID in precondition" in said.message
 
@@ -147,7 +151,10 @@ async def test_who_and_when_an_object_is_cannot_be_changed(server: Server) -> No
     first = (await server.post(CONFIG_MAPS, config_map())).body
     said = await server.patch(
         f"{CONFIG_MAPS}/c",
-        {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z", "generation": 7}, "data": {"x": "1"}},
+        {
+            "metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z", "generation": 7},
+            "data": {"x": "1"},
+        },
     )
     metadata = said.body["metadata"]
     assert metadata["uid"] == first["metadata"]["uid"]
@@ -201,7 +208,9 @@ async def test_a_patch_of_the_status_merges_conditions(server: Server) -> None:
     await server.post(PODS, pod())
     for kind in ("Ready", "PodScheduled"):
         condition = {"type": kind, "status": "True"}
-        await server.patch(f"{PODS}/p/status", {"status": {"conditions": [condition]}}, "strategic-merge")
+        await server.patch(
+            f"{PODS}/p/status", {"status": {"conditions": [condition]}}, "strategic-merge"
+        )
     said = await server.get(f"{PODS}/p/status")
     assert {one["type"] for one in said.body["status"]["conditions"]} == {"Ready", "PodScheduled"}
 
