@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.node.embedded import Embedded, embedded
 
 from posse.kube.errors import NotFound
 from posse.objects.kinds import (
@@ -17,6 +16,7 @@ from posse.objects.kinds import (
     SECRET,
     Kind,
 )
+from tests.unit.node.embedded import Embedded, embedded
 
 pytestmark = pytest.mark.looptime
 

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.node.embedded import Embedded, conditions, embedded
 
 from posse.kube.connection import Patch
 from posse.objects.kinds import DEPLOYMENT, POD, REPLICA_SET
+from tests.unit.node.embedded import Embedded, conditions, embedded
 
 pytestmark = pytest.mark.looptime
 

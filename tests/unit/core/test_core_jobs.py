@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.node.embedded import Embedded, conditions, embedded
 
 from posse.objects.kinds import EVENT, JOB, POD
+from tests.unit.node.embedded import Embedded, conditions, embedded
 
 pytestmark = pytest.mark.looptime
 

@@ -8,6 +8,7 @@ from posse.local.core.node_health import (
     NOT_READY,
     UNREACHABLE,
     Pulse,
+    Taints,
     evicted_at,
     unknown_conditions,
     wanted_taints,
@@ -94,8 +95,26 @@ TAINT = Taint(UNREACHABLE, "", "NoExecute", STAMP)
 def test_a_pod_leaves_when_its_toleration_runs_out(
     tolerations: tuple[Toleration, ...], due: float | None
 ) -> None:
-    assert evicted_at(pod(*tolerations), [TAINT], ADDED + 1) == due
+    assert evicted_at(pod(*tolerations), [(TAINT, ADDED)]) == due
 
 
-def test_a_no_schedule_taint_evicts_nobody() -> None:
-    assert evicted_at(pod(), [Taint("k", "", "NoSchedule")], ADDED) is None
+def test_a_pod_that_comes_to_a_tainted_node_has_its_whole_time_there() -> None:
+    late = pod(Toleration(UNREACHABLE, "Exists", "", "NoExecute", 300))
+    late.status.start_time = "2020-09-13T12:36:40Z"
+    assert evicted_at(late, [(TAINT, ADDED)]) == ADDED + 600 + 300
+
+
+def test_a_taint_without_a_time_counts_from_when_it_was_first_seen() -> None:
+    taints = Taints()
+    undated = node("True", Taint("k", "", "NoExecute"), Taint("k", "", "NoSchedule"))
+    assert [since for _, since in taints.since(undated, 100.0)] == [100.0]
+    assert [since for _, since in taints.since(undated, 200.0)] == [100.0]
+    assert taints.since(node("True"), 300.0) == []
+    assert [since for _, since in taints.since(undated, 400.0)] == [400.0]
+
+
+def test_silence_starts_again_after_nobody_could_be_heard() -> None:
+    pulse = Pulse()
+    pulse.silent_for("n", "sign", 0.0)
+    pulse.restart(100.0)
+    assert pulse.silent_for("n", "sign", 110.0) == 10

@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.node.embedded import Embedded, conditions, embedded
 
 from posse.objects.kinds import LEASE, NODE, POD
+from tests.unit.node.embedded import Embedded, conditions, embedded
 
 pytestmark = pytest.mark.looptime
 
@@ -120,3 +120,17 @@ async def test_a_no_execute_taint_drives_out_whoever_does_not_tolerate_it() -> N
         await cluster.until(lambda: cluster.gone(POD, "goes"))
         await asyncio.sleep(30)
         await cluster.pod("stays", "Running", within=0)
+
+
+async def test_an_absent_api_server_makes_no_node_silent() -> None:
+    async with embedded("core", "node", count=1) as cluster:
+        await readiness(cluster, "True")
+        cluster.cut = True
+        await asyncio.sleep(120)
+        cluster.cut = False
+        for _ in range(300):
+            node = await cluster.find(NODE, "node-0", "")
+            assert node is not None
+            assert conditions(node)["Ready"] == "True"
+            assert taints(node) == []
+            await asyncio.sleep(0.2)

@@ -58,6 +58,11 @@ def test_a_rollout_passes_over_old_pods_that_never_worked() -> None:
     assert settle(3, 0, 0, 1)[-1] == (3, 0)
 
 
+def test_new_pods_that_do_not_work_yet_keep_old_ones_in_place() -> None:
+    new, old = Replicas("new", 1, 0, 1), Replicas("old", 4, 2, 4)
+    assert rolling(4, new, [old], 1, 1) == {"old": 3}
+
+
 def test_a_smaller_deployment_shrinks_its_replica_set() -> None:
     assert rolling(2, Replicas("new", 5, 5, 5), [], 1, 1) == {"new": 2}
 

@@ -36,6 +36,7 @@ class Embedded:
             Store(self.journal), self.world, {"t": "system:admin"}, self._node_transport
         )
         self.connection = self.connect()
+        self.cut = False  # the programs, not their user, find no API server
         self._running: dict[str, asyncio.Task[None]] = {}
 
     def connect(self) -> Connection:
@@ -46,12 +47,31 @@ class Embedded:
         assert self.kubelet is not None
         return AsgiTransport(self.kubelet, {"authorization": "Bearer k"})
 
+    def connect_program(self) -> Connection:
+        headers = {"authorization": "Bearer t", "host": "localhost"}
+        return Connection(AsgiTransport(self._cuttable, headers), self.world)
+
+    async def _cuttable(self, scope: Any, receive: Any, send: Any) -> None:
+        """As a server that is gone: new requests fail, open watches end."""
+        if self.cut:
+            raise ConnectionResetError("the API server is gone")
+        serving = asyncio.create_task(self._server(scope, receive, send))
+        try:
+            while not serving.done() and not self.cut:
+                await asyncio.wait((serving,), timeout=1.0)
+            if not serving.done():
+                raise ConnectionResetError("the API server is gone")
+            serving.result()
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
     def start(self, name: str) -> None:
         programs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "core": lambda: run_core(CoreConfig(), self.connect(), self.world),
+            "core": lambda: run_core(CoreConfig(), self.connect_program(), self.world),
             "node": lambda: run_nodes(
                 NodeConfig(nodes=tuple(self.nodes), token="k"),
-                self.connect(),
+                self.connect_program(),
                 self.world,
                 on_api=self._serve,
             ),

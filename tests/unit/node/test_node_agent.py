@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.node.embedded import Embedded, conditions, embedded
 
 from posse.local.node.manifests import simulated_nodes
 from posse.objects.kinds import EVENT, LEASE, NODE, POD
+from tests.unit.node.embedded import Embedded, conditions, embedded
 
 pytestmark = pytest.mark.looptime
 
@@ -263,3 +263,26 @@ async def test_an_idle_cluster_writes_nothing_but_heartbeats() -> None:
         await asyncio.sleep(250)
         resources = {record.resource for record in cluster.journal.records[before:]}
         assert resources == {"leases.coordination.k8s.io"}
+
+
+async def test_a_pod_that_somebody_else_declared_failed_is_ended_and_its_room_free() -> None:
+    async with embedded("node", gpus=2) as cluster:
+        gpus = {"nvidia.com/gpu": "2"}
+        await cluster.run_pod("a", requests=gpus)
+        await cluster.pod("a", "Running")
+        await cluster.connection.patch(
+            POD, "a", {"status": {"phase": "Failed"}}, "default", subresource="status"
+        )
+        await cluster.run_pod("b", requests=gpus)
+        await cluster.pod("b", "Running")
+        await cluster.pod("a", "Failed", within=0)
+
+
+async def test_pods_are_reported_while_the_api_server_comes_and_goes() -> None:
+    async with embedded("node") as cluster:
+        await cluster.run_pod("a", annotations={DURATION: "30s"})
+        await cluster.pod("a", "Running")
+        cluster.cut = True
+        await asyncio.sleep(60)
+        cluster.cut = False
+        await cluster.pod("a", "Succeeded", within=90)

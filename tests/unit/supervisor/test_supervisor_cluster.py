@@ -21,7 +21,7 @@ from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.overseer import SERVICES
 from posse.local.supervisor.reporting import Report, status
-from posse.local.supervisor.starting import Started, up
+from posse.local.supervisor.starting import Started, foreground, up
 from posse.local.supervisor.states import Address
 from posse.local.supervisor.stopping import Stopped, down
 from posse.objects.kinds import CONFIG_MAP, POD
@@ -217,6 +217,31 @@ def test_down_leaves_no_process_and_puts_the_context_back(fresh: Cluster) -> Non
     assert yaml.safe_load(fresh.kubeconfig.read_text()) == BEFORE
     assert not fresh.status().running
     assert not fresh.down().was_running
+
+
+def test_a_cluster_in_the_foreground_ends_with_whoever_runs_it(fresh: Cluster) -> None:
+    async def in_front() -> Report:
+        ready = asyncio.Event()
+        running = asyncio.create_task(
+            foreground(
+                fresh.home,
+                OPTIONS,
+                WORLD,
+                kubeconfig=fresh.kubeconfig,
+                on_ready=lambda _: ready.set(),
+            )
+        )
+        async with asyncio.timeout(60):
+            await ready.wait()
+        report = await status(fresh.home, WORLD)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return report
+
+    report = asyncio.run(in_front())
+    assert report.ready
+    assert not any(alive(service.pid) for service in report.services)
+    assert yaml.safe_load(fresh.kubeconfig.read_text()) == BEFORE
 
 
 def test_two_ups_at_once_make_one_cluster(fresh: Cluster) -> None:

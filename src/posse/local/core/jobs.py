@@ -36,6 +36,7 @@ from posse.objects.times import rfc3339
 
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 360.0
+LOOK_AGAIN = 30.0  # at what a cache still owes; its arrival wakes the Job sooner
 MANAGED_BY_US = (None, "", "kubernetes.io/job-controller")
 
 
@@ -83,7 +84,7 @@ async def _reconcile(context: Context, key: Key, job: Manifest, tally: Tally) ->
         context.recorder.record(job, "IndexedNotRun", message, warning=True, kind=JOB)
         return None
     if not context.expectations.settled(key):
-        return None
+        return LOOK_AGAIN
     suspended = bool(spec.get("suspend"))
     _count_finished(tally, pods, suspended, context.world.now())
     now = context.world.now()

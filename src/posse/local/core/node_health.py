@@ -36,6 +36,10 @@ class Pulse:
             return 0.0
         return now - known[1]
 
+    def restart(self, now: float) -> None:
+        """Nobody could be heard: everybody has the whole grace again."""
+        self._seen = {name: (sign, now) for name, (sign, _) in self._seen.items()}
+
     def forget(self, names: Sequence[str]) -> None:
         for name in names:
             self._seen.pop(name, None)
@@ -73,23 +77,43 @@ def wanted_taints(node: Node, stamp: str) -> list[Taint] | None:
     return None if wanted == list(node.spec.taints) else wanted
 
 
-def evicted_at(pod: Pod, taints: Sequence[Taint], now: float) -> float | None:
-    """Wall time at which the pod has to leave a node with these taints; None: it may stay."""
+class Taints:
+    """Since when each NoExecute taint stands, also where nobody has written that down."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, str], float] = {}
+
+    def since(self, node: Node, now: float) -> list[tuple[Taint, float]]:
+        """The node's NoExecute taints with their wall times."""
+        found = [taint for taint in node.spec.taints if taint.effect == "NoExecute"]
+        places = {(node.metadata.name, taint.key, taint.value): taint for taint in found}
+        for place in [p for p in self._seen if p[0] == node.metadata.name and p not in places]:
+            del self._seen[place]
+        return [
+            (taint, _wall(taint.time_added) or self._seen.setdefault(place, now))
+            for place, taint in places.items()
+        ]
+
+
+def evicted_at(pod: Pod, taints: Sequence[tuple[Taint, float]]) -> float | None:
+    """Wall time at which the pod has to leave a node with these taints; None: it may stay.
+
+    A toleration's seconds count from when the pod and the taint first met.
+    """
+    arrived = _wall(pod.status.start_time) or _wall(pod.metadata.creation_timestamp) or 0.0
     moments: list[float] = []
-    for taint in taints:
-        if taint.effect != "NoExecute":
-            continue
+    for taint, added in taints:
         matching = [t for t in pod.spec.tolerations if tolerates(t, taint)]
         if not matching:
             return 0.0
         stays = [t.toleration_seconds for t in matching if t.toleration_seconds is not None]
         if stays:
-            moments.append(_added(taint, now) + max(0, min(stays)))
+            moments.append(max(added, arrived) + max(0, min(stays)))
     return min(moments, default=None)
 
 
-def _added(taint: Taint, now: float) -> float:
+def _wall(text: str | None) -> float | None:
     try:
-        return parse_time(taint.time_added) if taint.time_added else now
+        return parse_time(text) if text else None
     except ValueError:
-        return now
+        return None

@@ -12,7 +12,13 @@ from posse.kube.cache import Cache, Change
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Conflict, KubeError, NotFound
 from posse.kube.events import Recorder
-from posse.local.core.node_health import Pulse, evicted_at, unknown_conditions, wanted_taints
+from posse.local.core.node_health import (
+    Pulse,
+    Taints,
+    evicted_at,
+    unknown_conditions,
+    wanted_taints,
+)
 from posse.objects.kinds import LEASE, NODE, POD
 from posse.objects.meta import KubeStruct, ObjectMeta
 from posse.objects.nodes import Node, Taint
@@ -23,6 +29,7 @@ from posse.world import World
 log = logging.getLogger(__name__)
 
 LEASES = "kube-node-lease"
+LISTEN_EVERY = 5.0
 
 
 class LeaseSpec(KubeStruct):
@@ -54,6 +61,8 @@ class NodeMonitor:
         self._orphan_grace = orphan_grace
         self._every = every
         self._pulse = Pulse()
+        self._taints = Taints()
+        self._listened = world.monotonic()
         self._missing: dict[str, float] = {}  # node with pods but no object -> monotonic time
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, by uid
         self._nodes: Cache[Node] = Cache(connection, NODE, Node)
@@ -70,6 +79,7 @@ class NodeMonitor:
             for cache in caches:
                 await cache.synced()
             while True:
+                await self._listen()
                 await self._look()
                 await asyncio.sleep(self._every)
 
@@ -84,6 +94,18 @@ class NodeMonitor:
                 on_node.pop(pod.metadata.uid, None)
             if not on_node:
                 del self._pods[pod.spec.node_name]
+
+    async def _listen(self) -> None:
+        """While the API server is away no agent can be heard, and silence means nothing."""
+        now = self._world.monotonic()
+        if now - self._listened < LISTEN_EVERY:
+            return
+        try:
+            await self._connection.version()
+        except KubeError as error:
+            log.warning("nodes are not judged: %s", error)
+            self._pulse.restart(self._world.monotonic())
+        self._listened = self._world.monotonic()
 
     async def _look(self) -> None:
         for _, node in sorted(self._nodes.objects.items()):
@@ -114,8 +136,9 @@ class NodeMonitor:
         taints = wanted_taints(node, now)
         if taints is not None:
             await self._taint(node, taints)
-        if any(taint.effect == "NoExecute" for taint in node.spec.taints):
-            await self._evict(node)
+        standing = self._taints.since(node, self._world.now())
+        if standing:
+            await self._evict(node, standing)
 
     async def _silence(self, node: Node, now: str) -> Node:
         conditions = unknown_conditions(node, now)
@@ -146,12 +169,12 @@ class NodeMonitor:
             NODE, node.metadata.name, {"metadata": guard, "spec": {"taints": written}}
         )
 
-    async def _evict(self, node: Node) -> None:
+    async def _evict(self, node: Node, standing: list[tuple[Taint, float]]) -> None:
         now = self._world.now()
         for pod in list(self._pods.get(node.metadata.name, {}).values()):
             if pod.terminal or pod.metadata.deleting:
                 continue
-            due = evicted_at(pod, node.spec.taints, now)
+            due = evicted_at(pod, standing)
             if due is not None and due <= now:
                 message = f"Marking for deletion Pod {pod.metadata.namespace}/{pod.metadata.name}"
                 self._recorder.record(pod, "TaintManagerEviction", message, kind=POD)

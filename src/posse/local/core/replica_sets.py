@@ -17,6 +17,8 @@ from posse.local.core.pods import (
 from posse.objects.kinds import POD, REPLICA_SET
 from posse.objects.times import rfc3339
 
+LOOK_AGAIN = 30.0  # at what a cache still owes; its arrival wakes the ReplicaSet sooner
+
 
 def replica_set_controller() -> Controller:
     return Controller("replicaset", REPLICA_SET, _reconcile, owns=(POD,))
@@ -29,7 +31,8 @@ async def _reconcile(context: Context, key: Key) -> float | None:
     pods = [pod for pod in context.owned(POD, uid_of(owner)) if active(pod)]
     spec = owner["spec"]
     refusal: ApiError | None = None
-    if context.expectations.settled(key) and not metadata_of(owner).get("deletionTimestamp"):
+    settled = context.expectations.settled(key)
+    if settled and not metadata_of(owner).get("deletionTimestamp"):
         replicas = spec.get("replicas")
         wanted = 1 if replicas is None else int(replicas)
         if len(pods) < wanted:
@@ -43,7 +46,7 @@ async def _reconcile(context: Context, key: Key) -> float | None:
     wake = await _report(context, owner, pods, refusal)
     if refusal is not None:
         raise refusal
-    return wake
+    return wake if settled else LOOK_AGAIN
 
 
 async def _report(

@@ -199,6 +199,11 @@ class Agent:
         if life is None:
             return None
         wake = None
+        status = life.pod.get("status") or {}
+        if life.outcome is None and status.get("phase") in ("Succeeded", "Failed"):
+            # Somebody else has declared it over, and over is final.
+            told = Outcome(status["phase"], status.get("reason") or "", status.get("message") or "")
+            await self._end(life, told)
         if life.outcome is None:
             wake = await self._drive(life)
         if not life.removed:

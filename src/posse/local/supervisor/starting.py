@@ -90,23 +90,21 @@ async def foreground(
     _check_port(options.port)
     establish(home, options, world)
     ready = asyncio.Event()
-    supervisor = Supervisor(home, world, program)
-
-    async def announce() -> None:
-        await ready.wait()
-        address = home.load(home.address, Address)
-        assert address is not None
-        file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
-        if on_ready is not None:
-            nodes = len(options.manifests())
-            on_ready(Started(address.server, os.getpid(), nodes, False, file))
-
-    announcing = asyncio.create_task(announce())
+    supervising = asyncio.create_task(Supervisor(home, world, program).run(ready.set))
+    waiting = asyncio.create_task(ready.wait())
     try:
-        await supervisor.run(ready.set)
+        await asyncio.wait((supervising, waiting), return_when=asyncio.FIRST_COMPLETED)
+        address = home.load(home.address, Address)
+        if ready.is_set() and address is not None:
+            file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
+            if on_ready is not None:
+                nodes = len(options.manifests())
+                on_ready(Started(address.server, os.getpid(), nodes, False, file))
+        await supervising
     finally:
-        announcing.cancel()
-        await asyncio.gather(announcing, return_exceptions=True)
+        for task in (waiting, supervising):
+            task.cancel()
+        await asyncio.gather(waiting, supervising, return_exceptions=True)
         contexts.remove(home)
 
 
