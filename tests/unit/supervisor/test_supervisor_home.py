@@ -74,6 +74,16 @@ async def test_waiting_for_a_lock_ends_with_the_complaint(home: Home) -> None:
         assert home.held("x")
 
 
+async def test_a_lock_whose_file_was_deleted_is_waited_for_under_its_name(home: Home) -> None:
+    with home.holding("x"):
+        home.lock("x").unlink()
+        async with home.waiting_for("x", 1.0, "busy"):
+            assert home.held("x")
+            with pytest.raises(ClusterError, match="busy"):
+                async with home.waiting_for("x", 0.05, "busy"):
+                    pytest.fail("the lock was given twice")
+
+
 def test_a_half_written_file_reads_as_none(home: Home) -> None:
     home.state.write_text('{"pid": 1')
     assert home.load(home.state, State) is None

@@ -7,12 +7,12 @@ from copy import deepcopy
 from typing import Any
 
 from posse.objects import quantity
+from posse.objects.keys import SIMULATED_LABEL
 from posse.objects.kinds import NODE
 from posse.version import __version__
 
 Manifest = dict[str, Any]
 
-SIMULATED_LABEL = "posse.dev/simulated"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 DEFAULT_CPUS = "32"
 DEFAULT_MEMORY = "128Gi"

@@ -177,16 +177,33 @@ class Home:
     @asynccontextmanager
     async def waiting_for(self, name: str, ceiling: float, otherwise: str) -> AsyncIterator[None]:
         """Hold the lock, waiting for it up to `ceiling` seconds; `otherwise` is the complaint."""
-        descriptor = os.open(self.lock(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            try:
-                async with asyncio.timeout(ceiling):
-                    await until(lambda: _try_lock(descriptor, fcntl.LOCK_EX))
-            except TimeoutError:
-                raise ClusterError(otherwise) from None
+            async with asyncio.timeout(ceiling):
+                while (descriptor := self._try(name)) is None:  # noqa: ASYNC110
+                    await asyncio.sleep(POLL)
+        except TimeoutError:
+            raise ClusterError(otherwise) from None
+        try:
             yield
         finally:
             os.close(descriptor)
+
+    def _try(self, name: str) -> int | None:
+        """The lock's descriptor if it is ours now, of the file that bears its name now.
+
+        A purge deletes the file under whoever waits for it; a lock on the old one is no lock.
+        """
+        path = self.lock(name)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if _try_lock(descriptor, fcntl.LOCK_EX) and path.exists() and _same(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+        return None
+
+
+def _same(descriptor: int, path: Path) -> bool:
+    return os.path.samestat(os.fstat(descriptor), path.stat())
 
 
 async def until(holds: Callable[[], bool]) -> None:
