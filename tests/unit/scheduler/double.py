@@ -69,10 +69,12 @@ class Api:
         self.attempts: list[tuple[float, str, str]] = []  # every request that arrived
         self.writes: list[Write] = []  # those that took effect
         self.binds: list[tuple[str, str]] = []  # pod name, node
+        self.bound_uids: list[tuple[str, str]] = []  # pod uid, node
         self.fault: Fault = lambda method, path: None
         self.on_write: Callable[[Write], None] = lambda write: None
         self._history: list[tuple[int, str, bytes]] = []
         self._streams: dict[_Stream, None] = {}
+        self._serving: dict[asyncio.Future[Response], None] = {}
         self._held_back: dict[str, list[bytes]] = {}
 
     # What tests do to the state.
@@ -157,11 +159,21 @@ class Api:
         body: bytes | None = None,
         timeout: float | None = None,
     ) -> Response:
+        """Once sent, a request takes its course, whether or not anybody waits for the answer."""
+        serving = asyncio.ensure_future(self._answer(method, path, body))
+        self._serving[serving] = None
+        serving.add_done_callback(lambda done: self._serving.pop(done))
+        answer = await asyncio.shield(serving)
+        if not answer.status:
+            raise Unreachable("no answer")
+        return answer
+
+    async def _answer(self, method: str, path: str, body: bytes | None) -> Response:
         await asyncio.sleep(self.latency)
         self.attempts.append((self.world.monotonic(), method, path))
         fault = self.fault(method, path)
         if fault == "drop":
-            raise Unreachable("refused")
+            return Response(0, {}, b"")
         if isinstance(fault, int):
             return _failure(Refusal(fault, "", f"{method} {path} is not to be"))
         try:
@@ -170,7 +182,7 @@ class Api:
             return _failure(refusal)
         await asyncio.sleep(self.latency)
         if fault == "lose":
-            raise Unreachable("the answer was lost")
+            return Response(0, {}, b"")
         return Response(code, {}, msgspec.json.encode(document))
 
     @asynccontextmanager
@@ -245,6 +257,7 @@ class Api:
             raise Refusal(409, "Conflict", f"pod {key[2]} is already assigned to a node")
         node = binding["target"]["name"]
         self.binds.append((key[2], node))
+        self.bound_uids.append((pod["metadata"]["uid"], node))
         new = merged(pod, {"spec": {"nodeName": node}})
         new["status"] = merged(
             new.get("status", {}), {"conditions": [{"type": "PodScheduled", "status": "True"}]}

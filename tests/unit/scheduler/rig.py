@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.unit.scheduler.double import Api
-
 from posse.kube.connection import Connection
 from posse.scheduler.config import SchedulerConfig
 from posse.scheduler.program import run
 from posse.virtual.world import virtual_world
+from tests.unit.scheduler.double import Api
 
 Object = dict[str, Any]
 GPU = "nvidia.com/gpu"
@@ -46,7 +45,8 @@ def pod(
         meta["ownerReferences"] = [
             {"apiVersion": "v1", "kind": "J", "name": "j", "uid": "j", "controller": True}
         ]
-    container = {"name": "c", "resources": {"requests": {"cpu": "1", GPU: str(gpus)}}}
+    asked = {"requests": {"cpu": "1", GPU: str(gpus)}, "limits": {GPU: str(gpus)}}
+    container = {"name": "c", "image": "i", "resources": asked}
     return {
         "metadata": meta,
         "spec": {"schedulerName": scheduler, "containers": [container]} | spec,
@@ -121,8 +121,11 @@ class Rig:
 
     def check(self) -> None:
         """Nobody was bound twice, and no node has more than it can bear."""
-        names = [name for name, _ in self.api.binds]
-        assert len(names) == len(set(names)) or _remade(self.api), self.api.binds
+        uids = [uid for uid, _ in self.api.bound_uids]
+        assert len(uids) == len(set(uids)), self.api.binds
+        self.check_capacity()
+
+    def check_capacity(self) -> None:
         used: dict[str, int] = {}
         for found in self.api.all("pods"):
             on = found["spec"].get("nodeName")
@@ -132,11 +135,6 @@ class Rig:
         for on, gpus in used.items():
             offered = self.api.get("nodes", on)["status"]["allocatable"][GPU]
             assert gpus <= int(offered), f"{on} has {offered} GPUs and {gpus} are used"
-
-
-def _remade(api: Api) -> bool:
-    """Whether pods were deleted and made again under their names."""
-    return bool(api.sent("POST", "eviction$") or api.sent("DELETE", "/pods/"))
 
 
 async def crash(task: asyncio.Task[None]) -> None:

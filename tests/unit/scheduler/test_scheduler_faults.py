@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+
 from tests.unit.scheduler.double import Fault, Write
 from tests.unit.scheduler.rig import Rig, group, pod
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.unit.scheduler.rig import GPU, Rig, group, node, pod
 
 pytestmark = pytest.mark.looptime

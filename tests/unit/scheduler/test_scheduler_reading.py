@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.scheduler.rig import GPU, group, node, pod
 
 from posse.engine.facts import Expected, Shape, Toleration, requests_of
 from posse.objects.groups import PodGroup
@@ -18,6 +17,7 @@ from posse.scheduler.reading.groups import read_expects, read_group, read_holds,
 from posse.scheduler.reading.nodes import read_node
 from posse.scheduler.reading.pods import Place, Shapes, place_of
 from posse.scheduler.reading.quarantine import Unreadable
+from tests.unit.scheduler.rig import GPU, group, node, pod
 
 Object = dict[str, Any]
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+
 from tests.unit.scheduler.double import Write
 from tests.unit.scheduler.rig import GPU, Rig, crash, group, node, pod
 
@@ -275,3 +276,18 @@ async def test_seats_that_cannot_be_written_down_bind_nobody(rig: Rig) -> None:
         assert rig.api.placed() == {}
         rig.api.fault = lambda method, path: None
         await rig.until(lambda: len(rig.api.placed()) == 2, within=120)
+
+
+async def test_the_replacement_of_a_dead_member_comes_before_everyone(rig: Rig) -> None:
+    rig.nodes(MEMBERS)
+    rig.gang("train", MEMBERS)
+    async with rig.running():
+        await rig.until(lambda: rig.phase("train") == "Running")
+        rig.api.put("podgroups", group("thief", 1))
+        rig.api.put("pods", pod("thief-0", "thief", priority=1000))
+        await rig.settle()
+        rig.api.delete("pods", "train-3")
+        rig.api.put("pods", pod("train-3", "train"))
+        await rig.until(lambda: len(rig.bound_of("train")) == MEMBERS)
+        await rig.settle()
+        assert rig.bound_of("thief") == {}

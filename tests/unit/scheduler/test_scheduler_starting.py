@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.unit.scheduler.rig import Rig, group, node, pod
 
 pytestmark = pytest.mark.looptime
