@@ -9,12 +9,12 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.engine_worlds import Cluster, clusters, node_facts, shapes
 
 from posse.engine.cycle import cycle
 from posse.engine.facts import PodFacts
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.engine_worlds import Cluster, clusters, node_facts, shapes
 
 ROOT = Path(__file__).parents[2]
 

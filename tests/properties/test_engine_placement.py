@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.properties.engine_worlds import Cluster, can_start, clusters
 
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Start
+from posse.engine.demands import demands_of
 from posse.engine.policy import Policy
+from posse.engine.searching import search
 from posse.engine.seating import Seats
 from posse.engine.view import View
+from tests.properties.engine_worlds import Cluster, can_start, clusters
 
 THOROUGH = Policy(search_steps=1_000_000)
 
@@ -31,6 +33,24 @@ def test_a_gang_of_one_role_starts_exactly_when_it_fits(cluster: Cluster) -> Non
 def test_a_gang_of_several_roles_starts_exactly_when_it_fits(cluster: Cluster) -> None:
     assume(len(cluster.pods) <= 7)
     assert starts(cluster) == can_start(cluster)
+
+
+@settings(max_examples=400, deadline=None)
+@given(clusters(most_gangs=1, most_roles=2, most_nodes=4, seated=False))
+def test_the_search_alone_finds_a_placement_exactly_when_there_is_one(cluster: Cluster) -> None:
+    assume(len(cluster.pods) <= 7)
+    view = cluster.view()
+    (gang,) = view.gangs.values()
+    demands = demands_of(gang, gang.need)
+    found, proven = search(view, demands, gang.need, 1_000_000)
+    assert proven
+    assert (found is not None) == can_start(cluster)
+    check_room(view)
+
+
+def check_room(view: View) -> None:
+    columns = view.columns
+    assert (columns.used + columns.held <= columns.allocatable).all()
 
 
 @settings(max_examples=200, deadline=None)

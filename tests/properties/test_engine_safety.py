@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.properties.engine_worlds import Cluster, clusters
-from tests.scenarios.language import check_promises, overfull
 
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Start
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.engine_worlds import Cluster, clusters
+from tests.scenarios.language import check_promises, overfull
 
 POLICY = Policy(release_after=5.0, search_steps=200)
 

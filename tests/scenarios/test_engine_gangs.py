@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
+from posse.engine.decisions import Reason
+from posse.engine.facts import QueueFacts
+from posse.engine.policy import Policy
 from tests.scenarios.language import (
     Scenario,
     Turn,
@@ -20,10 +24,6 @@ from tests.scenarios.language import (
     vanishes,
     waits,
 )
-
-from posse.engine.decisions import Reason
-from posse.engine.facts import QueueFacts
-from posse.engine.policy import Policy
 
 CPU_ONLY = shape(cores=1)
 SCENARIOS = [
@@ -172,6 +172,15 @@ ANNOUNCED = [
                 because="asks 5 cores (2 pods x 2 each and a seat for 1 launcher),"
                 " the cluster has 4",
             )
+        ],
+    ),
+    Scenario(
+        "a launcher that is there from the start is seated with the minimum",
+        nodes=nodes(1, gpus=8, cores=5),
+        gangs=[gang("mpi", workers=6, least=4, gpus=1, launcher=CPU_ONLY, launcher_exists=True)],
+        expect=[
+            starts("mpi", who=["mpi-launcher", *(f"mpi-worker-{at}" for at in range(4))]),
+            waits("mpi", because="2 pods beyond its minimum"),
         ],
     ),
     Scenario(
@@ -349,6 +358,40 @@ BEGUN = [
             waits("thief", because="0 are free of 4, 1 held for team/half"),
         ],
         then=[Turn([ends("busy")], [starts("half", 2)])],
+    ),
+    Scenario(
+        "of two half-bound gangs the first in order gets what the other kept",
+        nodes=nodes(6, gpus=1),
+        others=[pod("busy", on="node-5", gpus=1)],
+        gangs=[gang("low", workers=4, gpus=1, on=["node-0"])],
+        expect=[starts("low", 3)],
+        then=[
+            Turn(
+                [
+                    leaves("node-1"),
+                    refused("low-worker-1", "low-worker-2", "low-worker-3"),
+                    arrives(pod("more", on="node-2", gpus=1)),
+                ],
+                [waits("low", because="needs 3 GPUs (3 pods x 1 each), 2 are free of 5")],
+            ),
+            Turn(
+                [
+                    arrives(node("far", gpus=1)),
+                    arrives(gang("high", workers=4, gpus=1, on=["far"], priority=1)),
+                    ends("busy"),
+                ],
+                [starts("high", 3), waits("low")],
+            ),
+        ],
+    ),
+    Scenario(
+        "a gang already running when first seen is owed all its members",
+        nodes=nodes(2, gpus=1),
+        gangs=[
+            gang("elastic", workers=2, gpus=1, least=1, on=["node-0"], started=True),
+            gang("thief", workers=1, gpus=1, priority=9),
+        ],
+        expect=[starts("elastic", 1), waits("thief")],
     ),
     Scenario(
         "a half-bound gang that cannot be completed is let go, and others start",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
+from posse.engine.decisions import Reason
+from posse.engine.facts import Taint, Toleration
 from tests.scenarios.language import (
     Scenario,
     Turn,
@@ -22,9 +25,6 @@ from tests.scenarios.language import (
     vanishes,
     waits,
 )
-
-from posse.engine.decisions import Reason
-from posse.engine.facts import Taint, Toleration
 
 SCENARIOS = [
     Scenario(

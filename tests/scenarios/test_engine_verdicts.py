@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.scenarios.language import GPU, Team, arrives, gang, node, nodes, pod, shape
 
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Cause, Verdict, Wait
 from posse.engine.facts import NodeFacts, PodFacts, Shape, Taint
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.scenarios.language import GPU, Team, arrives, gang, node, nodes, pod, shape
 
 
 @dataclass(frozen=True)

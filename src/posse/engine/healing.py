@@ -56,6 +56,7 @@ def _sort_out(view: View, now: float) -> None:
             gang.entitled = muster.present if gang.started else 0
         gang.entitled = max(gang.entitled, len(muster.seated))
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
+            # A hold stands beside a seat: a gang that has none is simply placed again.
             view.set_holds(gang, [])
         if not gang.half_bound:
             gang.half_since = None

@@ -11,13 +11,10 @@ from posse.engine.view import View
 
 
 def adopt(view: View, gang: Gang) -> None:
-    """Take up the holds an earlier life wrote, once, where they are still wanted and still fit.
-
-    They stand only beside a seat: a gang that never bound a pod is simply placed again.
-    """
+    """Take up the holds an earlier life wrote, once, where they are still wanted and still fit."""
     assert gang.facts is not None
     gang.adopted = True
-    if not gang.facts.holds or not gang.muster.seated:
+    if not gang.facts.holds:
         return
     wanted: dict[str, list[Seating]] = {}
     for absent in gang.muster.absent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from posse.engine import placing
 from posse.engine.cycle import cycle, wake_at
@@ -191,3 +192,14 @@ def test_a_release_that_did_not_happen_is_tried_again() -> None:
     decide(view, 40.0)
     assert wake_at(view, POLICY) == 70.0
     assert names(decide(view, 70.0))[0] == ("Release", "half")
+
+
+def test_a_released_pod_stays_released_against_a_stale_event() -> None:
+    view = View()
+    half = gang("half", workers=2, gpus=1, on=["node-0"])
+    arrives(*nodes(1, gpus=1), half)(view)
+    decide(view, 0.0)
+    assert names(decide(view, 30.0))[0] == ("Release", "half")
+    view.set_pod(replace(half.pods[0], created=1.0))
+    decide(view, 31.0)
+    assert wake_at(view, POLICY) is None

@@ -147,9 +147,12 @@ def test_a_group_gone_leaves_nothing_behind() -> None:
     team = gang("mpi", workers=2, gpus=1)
     arrives(node("a", gpus=1), team)(view)
     list(cycle(view, Policy(), 0.0))
+    waiting = view.gangs[team.group.key]
+    assert view.shortfalls.of(waiting) is not None
     view.remove_group(team.group.key)
     for each in team.pods:
         view.remove_pod(each.uid)
+    assert view.shortfalls.of(waiting) is None
     assert not view.gangs
     assert not view.members
     assert not view.stirred
