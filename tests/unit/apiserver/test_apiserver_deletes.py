@@ -193,6 +193,13 @@ async def test_a_namespace_waits_until_it_is_finalized(server: Server) -> None:
     assert (await server.get(f"{NAMESPACES}/team")).status == 404
 
 
+async def test_deleting_an_ending_namespace_again_changes_nothing(server: Server) -> None:
+    await server.post(NAMESPACES, {"metadata": {"name": "team"}})
+    first = await server.delete(f"{NAMESPACES}/team")
+    again = await server.delete(f"{NAMESPACES}/team")
+    assert (again.status, again.body) == (200, first.body)
+
+
 async def test_nothing_is_created_in_an_ending_namespace(server: Server) -> None:
     await server.post(NAMESPACES, {"metadata": {"name": "team"}})
     await server.delete(f"{NAMESPACES}/team")

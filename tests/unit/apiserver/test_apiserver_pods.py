@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from posse.objects.times import rfc3339
 from tests.unit.apiserver.asking import PODS, Said, Server, asking, config_map, pod
 
 pytestmark = pytest.mark.looptime
@@ -46,6 +47,28 @@ async def test_a_pod_needs_its_service_account(server: Server) -> None:
 async def test_every_namespace_has_the_default_account(server: Server) -> None:
     await server.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
     assert (await server.post("/api/v1/namespaces/team/pods", pod())).status == 201
+
+
+async def test_the_default_account_comes_back(server: Server) -> None:
+    await server.delete("/api/v1/namespaces/default/serviceaccounts/default")
+    await asyncio.sleep(0)
+    assert (await server.post(PODS, pod())).status == 201
+
+
+async def test_events_are_forgotten_after_an_hour(server: Server) -> None:
+    path = "/api/v1/namespaces/default/events"
+    about = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}}
+    await server.post(path, {"metadata": {"name": "once"}, **about})
+    await server.post(path, {"metadata": {"name": "again"}, **about})
+    await asyncio.sleep(1800)
+    seen = rfc3339(server.world.now())
+    await server.patch(f"{path}/again", {"lastTimestamp": seen})
+    await asyncio.sleep(1500)
+    assert (await server.get(path)).names == ["again", "once"]
+    await asyncio.sleep(900)
+    assert (await server.get(path)).names == ["again"]
+    await asyncio.sleep(3600)
+    assert (await server.get(path)).names == []
 
 
 async def test_the_priority_comes_from_the_class(server: Server) -> None:

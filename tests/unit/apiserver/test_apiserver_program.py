@@ -26,6 +26,7 @@ PROGRAM = """
 import asyncio, json, sys
 from pathlib import Path
 from posse.local.apiserver.program import ApiServerConfig, run
+from posse.local.supervisor import lifeline
 from posse.world import World
 
 home, token = Path(sys.argv[1]), sys.argv[2]
@@ -36,7 +37,7 @@ config = ApiServerConfig(
     tokens={token: "tester"},
     on_ready=lambda port: print(port, flush=True),
 )
-asyncio.run(run(config, World.real()))
+asyncio.run(lifeline.hold(run(config, World.real())))
 """
 
 

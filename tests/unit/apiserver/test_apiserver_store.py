@@ -131,6 +131,20 @@ async def test_a_subscriber_that_writes_does_not_overtake_the_others() -> None:
     assert heard == ["a", "b"]
 
 
+async def test_a_subscriber_that_fails_keeps_nothing_from_the_others() -> None:
+    store = Store(MemoryJournal())
+    heard: list[int] = []
+
+    def fail(event: Event) -> None:
+        raise ZeroDivisionError
+
+    store.subscribe("things", fail)
+    store.subscribe("things", lambda event: heard.append(event.revision))
+    store.put("things", obj("a"))
+    store.put("things", obj("b"))
+    assert heard == [1, 2]
+
+
 async def test_an_earlier_state_can_be_listed() -> None:
     store = Store(MemoryJournal())
     store.put("things", obj("a", x=1))

@@ -27,10 +27,6 @@ _PRESERVED = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to"
     " remove them or set propagationPolicy=Orphan to suppress this warning"
 )
-_BEING_EMPTIED = (
-    "The system is ensuring all content is removed from this namespace.  Upon completion, this"
-    " namespace will automatically be purged by the system."
-)
 
 
 class DeleteOptions:
@@ -172,9 +168,6 @@ def _check(kind: Kind, stored: Stored, options: DeleteOptions) -> None:
         raise statuses.precondition(kind, name, "ResourceVersion", options.version, is_)
     if kind == NAMESPACE:
         namespaces.check_deletable(name)
-        deleting = stored.obj["metadata"].get("deletionTimestamp") is not None
-        if deleting and mapping(stored.obj, "spec").get("finalizers"):
-            raise statuses.conflict(kind, name, _BEING_EMPTIED)
 
 
 def _marked(

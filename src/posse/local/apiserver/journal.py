@@ -12,6 +12,7 @@ death of the machine too, at the price of one fsync a batch.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+
+log = logging.getLogger(__name__)
 
 _APPLICATION = 0x506F7373  # "Poss"
 _FORMAT = 1
@@ -141,7 +144,8 @@ class SqliteJournal:
                 continue
             try:
                 self._commit(records)
-            except sqlite3.Error as error:
+            except Exception as error:  # whatever it is, nobody may wait for it forever
+                log.exception("the store in %s cannot be written", self.path)
                 failed = max(era for era, _ in batch)
                 reason = JournalError(f"the store in {self.path} cannot be written: {error}")
                 self._tell(self._fail, reason)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,7 +87,7 @@ class NodeTransports:
 
 
 async def run(config: ApiServerConfig, world: World) -> None:
-    """Serves until cancelled or told to end by SIGTERM or SIGINT; then writes what is owed.
+    """Serves until cancelled; then finishes the answers under way and writes what is owed.
 
     JournalError when the store cannot be used, OSError when the port cannot.
     """
@@ -135,24 +134,11 @@ async def _serve(config: ApiServerConfig, app: ApiServer, listening: socket.sock
         ready,
     )
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-
-    def end() -> None:
-        server.should_exit = True
-
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
-    for one in signals:
-        # Only the main thread may; elsewhere whoever runs the thread ends it.
-        with contextlib.suppress(ValueError, RuntimeError):
-            loop.add_signal_handler(one, end)
     try:
         await asyncio.shield(serving)
     finally:
-        end()
+        server.should_exit = True
         await serving
-        for one in signals:
-            with contextlib.suppress(ValueError, RuntimeError):
-                loop.remove_signal_handler(one)
 
 
 def _listen(port: int) -> socket.socket:

@@ -15,6 +15,7 @@ Deciding must not yield to the event loop between looking at the latest state an
 from __future__ import annotations
 
 import asyncio
+import logging
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ import msgspec
 
 from posse.local.apiserver.journal import Journal, Record
 from posse.objects.meta import Key
+
+log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 Subscriber = Callable[["Event"], None]
@@ -56,11 +59,6 @@ class Stored:
     def uid(self) -> str:
         uid: str = self.obj["metadata"].get("uid", "")
         return uid
-
-    def copy(self) -> Object:
-        """The same data in dicts and lists of its own, free to be changed."""
-        copied: Object = _decode(self.raw)
-        return copied
 
     def forget(self) -> None:
         """Lets the dict go when the object has moved on; the bytes stay for late watchers."""
@@ -155,7 +153,10 @@ class Collection:
             self.published[key] = event.stored
         self.history.add(event)
         for subscriber in tuple(self.subscribers):
-            subscriber(event)
+            try:
+                subscriber(event)
+            except Exception:  # one that fails must not keep the change from the others
+                log.exception("a subscriber of %s failed", self.name)
         event.frames.clear()
         if event.previous is not None:
             event.previous.forget()
@@ -345,7 +346,10 @@ class Store:
                 event = Event(write.stored, write.previous, write.deleted)
                 write.collection.publish(event)
                 for follower in self._followers:
-                    follower(write.collection.name, event)
+                    try:
+                        follower(write.collection.name, event)
+                    except Exception:  # as for subscribers
+                        log.exception("a follower of %s failed", write.collection.name)
         finally:
             self._settling = False
         if self._waiting:

@@ -9,6 +9,7 @@ with the last revision it saw, and gets the rest or is told to list again.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -29,6 +30,8 @@ from posse.local.apiserver.requests import Request
 from posse.local.apiserver.responses import CutOff, Streamed
 from posse.local.apiserver.routing import Target
 from posse.local.apiserver.store import Event, Expired, Object, Stored
+
+log = logging.getLogger(__name__)
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -124,7 +127,15 @@ class Watcher:
         return not self._closed
 
     def push(self, event: Event) -> None:
-        if self._closed or (frame := self._frames.wanted(event)) is None:
+        if self._closed:
+            return
+        try:
+            frame = self._frames.wanted(event)
+        except Exception:  # a change that cannot be shown must not be passed over in silence
+            log.exception("a change of %s cannot be shown", event.stored.key)
+            self.close()
+            return
+        if frame is None:
             return
         self._queue.append(frame)
         if len(self._queue) > _BEHIND:

@@ -75,6 +75,7 @@ async def put(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "UpdateOptions")
     context = cluster.context()
     obj = await read_object(request, target.resource, target.kind, options, context.warnings)
+
     def change(_: Object) -> Object:
         return obj
 
@@ -144,7 +145,6 @@ def create(
     key = key_of(obj)
     if cluster.store.latest(resource.name, key) is not None:
         raise statuses.already_exists(kind, key[1])
-    strategy.check_create(context, kind, obj)
     if kind.namespaced:
         quotas.check(context, kind, obj)
     obj = _arranged(resource, obj)

@@ -16,14 +16,17 @@ _ANNOTATION = "kubernetes.io/limit-ranger"
 Amounts = dict[str, int]  # billionths
 
 
-def admit(context: Context, pod: Object) -> None:
-    """Fills in the defaults of the namespace's LimitRanges, then holds the pod to their bounds."""
+def admit(context: Context, pod: Object) -> bool:
+    """Fills in the defaults of the namespace's LimitRanges, then holds the pod to their bounds.
+
+    Returns whether it filled in anything.
+    """
     namespace = pod["metadata"]["namespace"]
     ranges = sorted(
         context.store.all_latest(LIMIT_RANGE.qualified, namespace), key=lambda one: one.key
     )
     if not ranges:
-        return
+        return False
     bounds = [limit for one in ranges for limit in mappings(one.obj, "spec", "limits")]
     filled: list[str] = []
     for limit in bounds:
@@ -38,6 +41,7 @@ def admit(context: Context, pod: Object) -> None:
         name = metadata.get("name") or metadata.get("generateName", "")
         told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise statuses.forbidden(POD, name, told)
+    return bool(filled)
 
 
 def _fill(spec: Object, limit: dict[str, Any]) -> Iterator[str]:

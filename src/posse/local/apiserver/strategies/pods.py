@@ -18,14 +18,12 @@ class Pods(Strategy):
     returns_deleted = True
 
     def admit(self, context: Context, kind: Kind, obj: Object) -> None:
-        limits.admit(context, obj)
+        if limits.admit(context, obj):
+            # What a LimitRange added counts like what the author wrote, for the quality too.
+            obj["status"] = {}
+            self.default(kind, obj)
         self._admit_account(context, kind, obj)
         priorities.admit(context, obj)
-
-    def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
-        """What a LimitRange added counts like what the author wrote, the pod's quality included."""
-        obj["status"] = {}
-        self.default(kind, obj)
 
     def prepare_status(self, context: Context, kind: Kind, new: Object, old: Object) -> Object:
         result = super().prepare_status(context, kind, new, old)

@@ -71,9 +71,6 @@ class Strategy:
     def validate_create(self, kind: Kind, obj: Object) -> list[FieldError]:
         return validating.validate_create(kind, obj)
 
-    def check_create(self, context: Context, kind: Kind, obj: Object) -> None:
-        """The last word on a valid object, such as a quota's; raises Refusal."""
-
     def prepare_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
         """Puts back what clients may not change silently."""
 
