@@ -217,33 +217,39 @@ def _open(path: Path, power_safe: bool) -> sqlite3.Connection:
         database = sqlite3.connect(
             path, timeout=2.0, isolation_level=None, check_same_thread=False, cached_statements=16
         )
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        application = database.execute("PRAGMA application_id").fetchone()[0]
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        tables = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if tables and application != _APPLICATION:
-            raise JournalError(f"{path} is not a store of Posse; it was left as it is")
-        if tables and version != _FORMAT:
-            raise JournalError(
-                f"the store in {path} has format {version}, and this version of Posse reads"
-                f" format {_FORMAT}; use the version that wrote it, or `posse down --purge`"
-            )
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
-        if tables:
-            fault = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if fault != "ok":
-                raise JournalError(f"the store in {path} is damaged: {fault}")
-        else:
-            _create(database)
-    except sqlite3.OperationalError as error:
+        try:
+            _prepare(database, path, power_safe)
+        except BaseException:
+            database.close()
+            raise
+    except sqlite3.DatabaseError as error:
         if "locked" in str(error):
             raise JournalError(f"the store in {path} is in use by another process") from error
         raise _unreadable(path, error) from error
-    except sqlite3.DatabaseError as error:
-        raise _unreadable(path, error) from error
     path.chmod(0o600)
     return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path, power_safe: bool) -> None:
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    application = database.execute("PRAGMA application_id").fetchone()[0]
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    tables = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and application != _APPLICATION:
+        raise JournalError(f"{path} is not a store of Posse; it was left as it is")
+    if tables and version != _FORMAT:
+        raise JournalError(
+            f"the store in {path} has format {version}, and this version of Posse reads"
+            f" format {_FORMAT}; use the version that wrote it, or `posse down --purge`"
+        )
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
+    if not tables:
+        _create(database)
+        return
+    fault = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if fault != "ok":
+        raise JournalError(f"the store in {path} is damaged: {fault}")
 
 
 def _create(database: sqlite3.Connection) -> None:
