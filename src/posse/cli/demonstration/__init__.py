@@ -1,0 +1,1 @@
+"""What `posse demo` trains: programs of their own that know nothing of Posse."""
