@@ -86,6 +86,12 @@ POD_GROUP = Kind(
 )
 QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", False, ("q", "queue-v1beta1"))
 MPI_JOB = Kind("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", True, ("mj", "mpij"))
+TF_JOB = Kind("kubeflow.org", "v1", "TFJob", "tfjobs")
+
+# What kube-batch called a PodGroup, so that manifests of its time apply.
+INCUBATOR_POD_GROUP = Kind("scheduling.incubator.k8s.io", "v1alpha1", "PodGroup", "podgroups")
+SIGS_POD_GROUP = Kind("scheduling.sigs.dev", "v1alpha2", "PodGroup", "podgroups")
+POD_GROUPS: tuple[Kind, ...] = (POD_GROUP, INCUBATOR_POD_GROUP, SIGS_POD_GROUP)
 
 BUILT_IN: tuple[Kind, ...] = (
     NAMESPACE,

@@ -15,10 +15,10 @@ from posse.controllers.runtime import Manifest
 from posse.objects.keys import EXPECTS, GANG, GROUP_NAME, QUEUE_NAME, TASK_SPEC, VOLCANO_GROUP_NAME
 from posse.objects.kinds import POD_GROUP
 from posse.objects.meta import from_raw
-from posse.objects.mpijobs import SchedulingPolicy
 from posse.objects.pods import PodSpec
 from posse.objects.quantity import format_base_units
 from posse.objects.requests import pod_requests
+from posse.objects.trainingjobs import SchedulingPolicy
 
 DEFAULT_QUEUE = "default"
 

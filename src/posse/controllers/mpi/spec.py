@@ -11,7 +11,8 @@ from posse.controllers.jobs.grouping import Part
 from posse.controllers.runtime import Manifest, metadata_of, owner_reference
 from posse.objects.kinds import MPI_JOB
 from posse.objects.meta import from_raw
-from posse.objects.mpijobs import MPIJobSpec, ReplicaSpec, RunPolicy, SchedulingPolicy
+from posse.objects.mpijobs import MPIJobSpec
+from posse.objects.trainingjobs import ReplicaSpec, RunPolicy, SchedulingPolicy
 
 OPERATOR = "mpi-operator"
 MANAGED_BY = "kubeflow.org/mpi-operator"

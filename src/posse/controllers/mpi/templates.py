@@ -13,7 +13,7 @@ from posse.controllers.jobs.labels import job_labels, member_labels
 from posse.controllers.mpi import hosts, ssh
 from posse.controllers.mpi.spec import INTEL, LAUNCHER, MPICH, OPEN_MPI, OPERATOR, WORKER, Job
 from posse.controllers.runtime import Manifest
-from posse.objects.mpijobs import ReplicaSpec
+from posse.objects.trainingjobs import ReplicaSpec
 
 CONFIG_VOLUME = "mpi-job-config"
 CONFIG_PATH = "/etc/mpi"

@@ -21,9 +21,9 @@ from posse.controllers.mpi.spec import (
     Job,
 )
 from posse.objects.errors import INVALID, NOT_SUPPORTED, REQUIRED, FieldError
-from posse.objects.mpijobs import ReplicaSpec
 from posse.objects.names import dns_1035_label_problems
 from posse.objects.quantity import QuantityError
+from posse.objects.trainingjobs import ReplicaSpec
 
 _RESTART_POLICIES = ("Never", "OnFailure")
 _IMPLEMENTATIONS = (INTEL, MPICH, OPEN_MPI)

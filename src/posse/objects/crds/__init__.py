@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from posse.objects.crds import groups, mpijobs
+from posse.objects.crds import groups, mpijobs, tfjobs
 
 __all__ = ["definitions"]
 
 
 def definitions() -> list[dict[str, Any]]:
     """Every CustomResourceDefinition, fresh for the caller to keep or change."""
-    return [groups.pod_group(), groups.queue(), mpijobs.mpi_job()]
+    return [
+        groups.pod_group(),
+        groups.queue(),
+        mpijobs.mpi_job(),
+        tfjobs.tf_job(),
+        *groups.kube_batch_pod_groups(),
+    ]

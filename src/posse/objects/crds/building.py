@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from posse.objects.kinds import Kind
@@ -119,9 +121,20 @@ AGE = column("Age", ".metadata.creationTimestamp", "date")
 
 
 def definition(
-    kind: Kind, description: str, *, spec: Schema, status: Schema, columns: list[Schema]
+    kind: Kind,
+    description: str,
+    *,
+    spec: Schema,
+    status: Schema,
+    columns: list[Schema],
+    older: Mapping[str, Schema] = MappingProxyType({}),
+    annotations: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """One kind in one version, with its status as a subresource."""
+    """One kind with its status as a subresource.
+
+    `older`: the spec in further versions, by their names. All versions are stored as the kind's
+    own, so they must know the same fields: what the stored version did not know would be lost.
+    """
     names: dict[str, Any] = {
         "kind": kind.kind,
         "listKind": f"{kind.kind}List",
@@ -132,31 +145,38 @@ def definition(
         names["shortNames"] = list(kind.short_names)
     if kind.categories:
         names["categories"] = list(kind.categories)
-    properties: Schema = {key: text(words) for key, words in _KEYS.items()}
-    properties |= {"metadata": {"type": "object"}, "spec": spec, "status": status}
+    metadata: dict[str, Any] = {"name": kind.qualified}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+
+    def version(name: str, spec: Schema) -> dict[str, Any]:
+        properties: Schema = {key: text(words) for key, words in _KEYS.items()}
+        properties |= {"metadata": {"type": "object"}, "spec": spec, "status": status}
+        return {
+            "name": name,
+            "served": True,
+            "storage": name == kind.version,
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": columns,
+            "schema": {
+                "openAPIV3Schema": {
+                    "description": description,
+                    "type": "object",
+                    "properties": properties,
+                }
+            },
+        }
+
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.qualified},
+        "metadata": metadata,
         "spec": {
             "group": kind.group,
             "names": names,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
             "versions": [
-                {
-                    "name": kind.version,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "additionalPrinterColumns": columns,
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "description": description,
-                            "type": "object",
-                            "properties": properties,
-                        }
-                    },
-                }
+                version(name, schema) for name, schema in {kind.version: spec, **older}.items()
             ],
         },
     }

@@ -1,4 +1,4 @@
-"""PodGroup and Queue of scheduling.volcano.sh/v1beta1, field for field."""
+"""PodGroup and Queue of scheduling.volcano.sh/v1beta1, field for field; kube-batch's PodGroups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ from posse.objects.crds.building import (
     selector,
     text,
 )
-from posse.objects.kinds import POD_GROUP, QUEUE
+from posse.objects.kinds import INCUBATOR_POD_GROUP, POD_GROUP, QUEUE, SIGS_POD_GROUP, Kind
+
+_GROUP = "Pods that are placed together: as many as asked for, or none."
+_COLUMNS = [
+    column("STATUS", ".status.phase"),
+    column("minMember", ".spec.minMember", "integer"),
+    column("RUNNINGS", ".status.running", "integer"),
+    column("AGE", ".metadata.creationTimestamp", "date"),
+]
 
 
 def pod_group() -> dict[str, Any]:
@@ -52,7 +60,44 @@ def pod_group() -> dict[str, Any]:
             ),
         ),
     )
-    status = record(
+    return definition(
+        POD_GROUP,
+        _GROUP,
+        spec=spec,
+        status=_group_status(),
+        columns=[*_COLUMNS, column("QUEUE", ".spec.queue", wide=True)],
+    )
+
+
+def kube_batch_pod_groups() -> list[dict[str, Any]]:
+    """A protected group asks for an approval; that nobody gave it has to be said."""
+    unapproved = {"api-approved.kubernetes.io": "unapproved, kube-batch compatibility"}
+    return [
+        _kube_batch_pod_group(INCUBATOR_POD_GROUP, unapproved),
+        _kube_batch_pod_group(SIGS_POD_GROUP, {}),
+    ]
+
+
+def _kube_batch_pod_group(kind: Kind, annotations: dict[str, str]) -> dict[str, Any]:
+    spec = record(
+        "What the group needs before any of its pods may start.",
+        minMember=count("How many pods must be placed together, or none is."),
+        queue=name("The queue in which the group waits."),
+        priorityClassName=text("The priority class of the group.", maxLength=253),
+        minResources=quantities("What must be free in the queue before the group starts."),
+    )
+    return definition(
+        kind,
+        _GROUP,
+        spec=spec,
+        status=_group_status(),
+        columns=_COLUMNS,
+        annotations=annotations,
+    )
+
+
+def _group_status() -> Schema:
+    return record(
         "How far the group has come.",
         phase=choice(
             "Pending, Inqueue once pods may be created, Running, Completed, or Unknown when a "
@@ -67,19 +112,6 @@ def pod_group() -> dict[str, Any]:
         running=count("How many pods run."),
         succeeded=count("How many pods have succeeded."),
         failed=count("How many pods have failed."),
-    )
-    return definition(
-        POD_GROUP,
-        "Pods that are placed together: as many as asked for, or none.",
-        spec=spec,
-        status=status,
-        columns=[
-            column("STATUS", ".status.phase"),
-            column("minMember", ".spec.minMember", "integer"),
-            column("RUNNINGS", ".status.running", "integer"),
-            column("AGE", ".metadata.creationTimestamp", "date"),
-            column("QUEUE", ".spec.queue", wide=True),
-        ],
     )
 
 
