@@ -22,7 +22,6 @@ from posse.kube.connection import Connection
 from posse.kube.errors import KubeError, NotFound
 from posse.objects import keys
 from posse.objects.groups import PodGroup
-from posse.objects.kinds import POD_GROUP
 from posse.objects.pods import Pod
 from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise
 from posse.scheduler.reading.claims import is_alone
@@ -200,7 +199,7 @@ class Committer:
             # Its earlier run is over. Half-bound under the old phase, it would look like a running
             # gang that lost members.
             group = await self._connection.patch(
-                POD_GROUP,
+                decided_on.kind,
                 name,
                 {"metadata": {"uid": decided_on.uid}, "status": {"phase": INQUEUE}},
                 namespace,
@@ -217,7 +216,7 @@ class Committer:
         self, namespace: str, name: str, decided_on: GroupTerms
     ) -> tuple[PodGroup, GroupTerms]:
         try:
-            group = await self._connection.get(POD_GROUP, name, namespace, model=PodGroup)
+            group = await self._connection.get(decided_on.kind, name, namespace, model=PodGroup)
         except NotFound:
             raise _Abandon("its PodGroup is gone") from None
         return group, self._verify(group, decided_on)
@@ -226,7 +225,7 @@ class Committer:
         if group.metadata.uid != decided_on.uid or group.metadata.deleting:
             raise _Abandon("its PodGroup is gone")
         try:
-            now = read_group(group)
+            now = read_group(group, decided_on.kind)
         except Unreadable as error:
             raise _Abandon(str(error)) from error
         if (now.generation, now.min_member, now.queue, now.expects) != (
@@ -244,7 +243,7 @@ class Committer:
         text = write_holds(holds) if holds else None
         try:
             group = await self._connection.patch(
-                POD_GROUP,
+                decided_on.kind,
                 name,
                 {"metadata": {"uid": decided_on.uid, "annotations": {keys.HELD: text}}},
                 namespace,

@@ -17,7 +17,7 @@ from posse.engine.decisions import Release, Seat, Start, Wait
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from posse.objects.groups import PodGroup
-from posse.objects.kinds import POD, POD_GROUP
+from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.scheduler.committing import Committer, Order
 from posse.scheduler.reading.quarantine import Records
@@ -193,7 +193,7 @@ class Loop:
         if muster is None:
             return
         if muster.group is not None:
-            self._events.record(muster.group, reason, message, warning=warning, kind=POD_GROUP)
+            self._events.record(muster.group, reason, message, warning=warning, kind=muster.kind)
         elif muster.alone and (member := muster.only) is not None:
             self._events.record(member.pod, reason, message, warning=warning, kind=POD)
 

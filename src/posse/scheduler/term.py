@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from posse.engine.view import View
@@ -15,7 +16,7 @@ from posse.kube.errors import KubeError, NotFound
 from posse.kube.events import Recorder
 from posse.kube.identity import Identity, Malformed
 from posse.objects.groups import PodGroup, PriorityClass, Queue
-from posse.objects.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from posse.objects.kinds import NODE, POD, POD_GROUPS, PRIORITY_CLASS, QUEUE, Kind
 from posse.objects.meta import Key
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
@@ -67,7 +68,9 @@ class Term:
         reader = self._reader
         self._pods = self._cache(POD, Pod, reader.pod)
         self._nodes = self._cache(NODE, Node, reader.node)
-        self._groups = self._cache(POD_GROUP, PodGroup, reader.group)
+        self._groups = [
+            self._cache(kind, PodGroup, partial(reader.group, kind=kind)) for kind in POD_GROUPS
+        ]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         self._committer = Committer(
@@ -83,7 +86,7 @@ class Term:
     async def serve(self) -> None:
         """Until cancelled, or until a write is refused because leadership is in doubt."""
         required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
-        optional: list[Cache[Any]] = [self._groups, self._queues]
+        optional: list[Cache[Any]] = [*self._groups, self._queues]
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._events.run())
             for cache in (*required, *optional):

@@ -6,11 +6,14 @@ start workers without room for their launcher.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from posse.engine.facts import DEFAULT_QUEUE, Expected, Shape
 from posse.objects import keys
 from posse.objects.groups import PodGroup
+from posse.objects.kinds import POD_GROUP, POD_GROUPS, Kind
 from posse.objects.meta import Amount
 from posse.objects.pods import Toleration
 from posse.objects.quantity import QuantityError, base_units
@@ -37,11 +40,22 @@ class GroupTerms(msgspec.Struct, frozen=True):
     priority_class: str
     created: float
     ran: bool
+    kind: Kind = POD_GROUP
     expects: tuple[Expected, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
 
 
-def read_group(group: PodGroup) -> GroupTerms:
+def speaking(groups: Mapping[Kind, PodGroup]) -> Kind | None:
+    """Which of the groups that several APIs have under one name speaks for the gang.
+
+    What a user made comes before what a controller made for a job.
+    """
+    there = [kind for kind in POD_GROUPS if kind in groups]
+    users = [kind for kind in there if groups[kind].metadata.controller is None]
+    return next(iter(users or there), None)
+
+
+def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
     meta, spec = group.metadata, group.spec
     return GroupTerms(
         uid=meta.uid,
@@ -51,6 +65,7 @@ def read_group(group: PodGroup) -> GroupTerms:
         priority_class=spec.priority_class_name,
         created=created_at(meta),
         ran=group.status.phase in STARTED,
+        kind=kind,
         expects=read_expects(meta.annotations.get(keys.EXPECTS)),
         holds=read_holds(meta.annotations.get(keys.HELD)),
     )

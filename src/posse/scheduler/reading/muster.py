@@ -7,6 +7,7 @@ import msgspec
 from posse.engine.facts import DEFAULT_QUEUE, GroupFacts
 from posse.objects import keys
 from posse.objects.groups import PodGroup, PriorityClass
+from posse.objects.kinds import POD_GROUP, Kind
 from posse.objects.meta import Key
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone
@@ -33,6 +34,8 @@ class Muster:
     def __init__(self, key: str) -> None:
         self.key = key
         self.alone = is_alone(key)
+        self.groups: dict[Kind, PodGroup] = {}  # what each API has under this name
+        self.kind = POD_GROUP  # the one among them that speaks
         self.group: PodGroup | None = None
         self.ahead = False  # `group` is our own write: its cache may still tell of earlier ones
         self.terms: GroupTerms | None = None
@@ -64,6 +67,7 @@ class Muster:
         self.terms = terms if terms is not None else self.terms
 
     def lose_group(self) -> None:
+        self.kind = POD_GROUP
         self.group = self.terms = None
         self.ahead = False
         self.problem = self.withheld = ""

@@ -18,12 +18,12 @@ from posse.engine.facts import GroupFacts, Shape
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.groups import PodGroup, PriorityClass, Queue
-from posse.objects.kinds import NODE, POD, POD_GROUP
+from posse.objects.kinds import NODE, POD, POD_GROUP, Kind
 from posse.objects.meta import Key, ObjectMeta
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import Claims
-from posse.scheduler.reading.groups import read_group
+from posse.scheduler.reading.groups import read_group, speaking
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.nodes import read_node
 from posse.scheduler.reading.pods import (
@@ -84,25 +84,32 @@ class Reader:
             self._quarantine.discharge(change.old.metadata.uid)
             self._view.remove_node(name)
 
-    def group(self, change: Change[PodGroup]) -> None:
+    def group(self, change: Change[PodGroup], kind: Kind = POD_GROUP) -> None:
         group = change.new or change.old
         if group is None:
             return
         muster = self._muster(f"{group.metadata.namespace}/{group.metadata.name}")
-        if change.new is None:
+        if change.new is not None:
+            muster.groups[kind] = group
+        else:
             self._quarantine.discharge(group.metadata.uid)
+            muster.groups.pop(kind, None)
+        speaker = speaking(muster.groups)
+        if speaker is None or speaker != muster.kind:
             muster.lose_group()
+        if speaker is None or (speaker != kind and muster.group is not None):
             return
+        group, muster.kind = muster.groups[speaker], speaker
         if muster.ahead and muster.group is not None:
             if _older(group.metadata, muster.group.metadata):
                 return
             muster.ahead = False
         try:
-            muster.take_group(group, read_group(group), "")
+            muster.take_group(group, read_group(group, speaker), "")
             self._quarantine.discharge(group.metadata.uid)
         except Unreadable as error:
             muster.take_group(group, None, str(error))
-            self._quarantine.admit(POD_GROUP, group, group.metadata.uid, str(error))
+            self._quarantine.admit(speaker, group, group.metadata.uid, str(error))
         if muster.awaited is not None and group.metadata.generation >= muster.awaited:
             self.admit(muster.key)
 
@@ -158,7 +165,7 @@ class Reader:
         if muster is None or muster.group is None:
             return
         if muster.group.metadata.uid == group.metadata.uid:
-            self.group(Change(muster.group, group))
+            self.group(Change(muster.group, group), muster.kind)
             muster.ahead = True
 
     def pod_of(self, uid: str) -> Pod | None:
