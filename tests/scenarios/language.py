@@ -119,7 +119,8 @@ def gang(
     pods = pods[: total if exist is None else exist]
     if launcher_on or launcher_exists:
         assert launcher is not None
-        pods.append(_pod(name, "launcher", "launcher", launcher, launcher_on, False))
+        last = _pod(name, "launcher", "launcher", launcher, launcher_on, False)
+        pods.append(replace(last, created=1.0))
     group = GroupFacts(
         key=f"team/{name}",
         uid=name,

@@ -295,6 +295,22 @@ ANNOUNCED = [
         expect=[starts("mpi", 0, holding=[("launcher", "node-0")])],
     ),
     Scenario(
+        "after a restart a written hold that no longer fits is placed anew",
+        nodes=nodes(2, gpus=1, cores=2),
+        others=[pod("rival", on="node-0", cores=1)],
+        gangs=[
+            gang(
+                "mpi",
+                workers=2,
+                gpus=1,
+                on=["node-0", "node-1"],
+                launcher=CPU_ONLY,
+                holds=[("launcher", "node-0")],
+            )
+        ],
+        expect=[starts("mpi", 0, holding=[("launcher", "node-1")])],
+    ),
+    Scenario(
         "a hold without any seat beside it is not taken up",
         nodes=nodes(1, gpus=1, cores=1),
         gangs=[

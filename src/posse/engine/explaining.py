@@ -86,6 +86,8 @@ class _Story:
             asks = [Ask(d, d.wanted) for d in shortfall.demands]
         self.asks = [ask for ask in asks if ask.number]
         self.usable = {id(ask): _usable(ask.seating) for ask in self.asks}
+        # What each node would seat if it were empty.
+        self.if_empty = {id(ask): self._seats_if_empty(ask) for ask in self.asks}
         # All resources asked for, the one to speak of first in front.
         resources = {resource for ask in self.asks for resource in ask.seating.asked}
         self.numbers = [self._shortage(resource) for resource in sorted(resources, key=gravity)]
@@ -124,9 +126,9 @@ class _Story:
 
     def _too_large(self) -> Told | None:
         for ask in self.asks:
-            offered = self._offered(ask)
-            if (offered // ask.seating.amounts).min(axis=1).any():
+            if self.if_empty[id(ask)].any():
                 continue
+            offered = self._offered(ask)
             for resource, one in by_gravity(ask.seating):
                 most = int(_of(ask.seating, offered, resource).max())
                 if most < one:
@@ -160,14 +162,14 @@ class _Story:
             f"asks {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
             f" {whose} {amount(worst.resource, worst.total)} on today's nodes; add {missing}"
         )
-        fewer = self._seats_if_empty(ask)
+        fewer = int(self.if_empty[id(ask)].sum())
         if [each for each in self.asks if not each.demand.announced] == [ask]:
             what += f" or ask for {count(fewer, 'pod')}" if 0 < fewer < ask.number else ""
         return Cause.TOO_MANY, what + self._out(ask), short
 
     def _in_pieces_even_if_empty(self) -> Told | None:
         for ask in self.asks:
-            seats = self._seats_if_empty(ask)
+            seats = int(self.if_empty[id(ask)].sum())
             if seats < ask.number:
                 resource, one = by_gravity(ask.seating)[0]
                 what = (
@@ -256,8 +258,9 @@ class _Story:
         offered: Ints = self.columns.allocatable[rows[:, None], ask.seating.columns]
         return offered
 
-    def _seats_if_empty(self, ask: Ask) -> int:
-        return int((self._offered(ask) // ask.seating.amounts).min(axis=1).sum())
+    def _seats_if_empty(self, ask: Ask) -> Ints:
+        seats: Ints = (self._offered(ask) // ask.seating.amounts).min(axis=1)
+        return seats
 
     def _bars(self, ask: Ask) -> dict[Bar, list[NodeFacts]]:
         """The nodes each bar keeps the pods off."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Release, Start
-from posse.engine.gangs import Gang, Hold
+from posse.engine.gangs import Gang
 from posse.engine.holding import adopt, give_up_lost
-from posse.engine.placing import Placement, fitting, seat, start
+from posse.engine.placing import Placement, keep_what_fits, seat, start
 from posse.engine.policy import Policy
 from posse.engine.resources import count
 from posse.engine.view import View
@@ -82,7 +82,7 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
             view, gang, policy, need=need, beyond=max(0, gang.owed - need)
         )
         if not isinstance(outcome, Placement):
-            _keep_what_fits(view, gang, need)
+            keep_what_fits(view, gang, need)
             view.shortfalls.record(gang, outcome)
             return
         decision = start(view, gang, outcome)
@@ -92,14 +92,6 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
             if not gang.at_rest:
                 view.stir(gang)
         yield decision
-
-
-def _keep_what_fits(view: View, gang: Gang, need: int) -> None:
-    kept = [
-        Hold(role, seating, row, announced=False)
-        for role, seating, row in fitting(view, gang, need)
-    ]
-    view.record_holds(gang, gang.holds + kept)
 
 
 def _drop_kept(view: View, gang: Gang) -> None:

@@ -27,10 +27,12 @@ class _OutOfSteps(Exception):
     pass
 
 
-def search(
-    view: View, demands: list[Demand], need: int, steps: int
-) -> tuple[list[list[int]] | None, bool]:
-    """Rows for every demand, counted in the columns; or None, and whether that is proven."""
+# For each demand the rows of its seats, one per pod.
+Found = dict[Demand, list[int]]
+
+
+def search(view: View, demands: list[Demand], need: int, steps: int) -> tuple[Found | None, bool]:
+    """Seats for every demand, counted in the columns; or None, and whether that is proven."""
     pods = need + sum(d.wanted for d in demands if d.announced)
     nodes = _classes(view, demands)
     if pods > _MOST_PODS or len(nodes) > _MOST_CLASSES:
@@ -42,12 +44,12 @@ def search(
         return None, False
     if path is None:
         return None, True
-    found: list[list[int]] = [[] for _ in demands]
+    found: Found = {demand: [] for demand in demands}
     for at, each in path:
         row = nodes[each].pop(0)
-        found[at].append(row)
+        found[demands[at]].append(row)
         nodes.setdefault(hunt.after(at, each), []).append(row)
-    for demand, rows in zip(demands, found, strict=True):
+    for demand, rows in found.items():
         take = view.hold if demand.announced else view.take
         distinct, counts = np.unique(np.array(rows, np.intp), return_counts=True)
         take(demand.seating, Seats(distinct, counts.astype(np.int64)))

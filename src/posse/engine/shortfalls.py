@@ -66,7 +66,8 @@ class Shortfalls:
             self.untold[gang.key] = blocked
             return
         known = self._known.setdefault(blocked.signature, blocked)
-        known.demands, known.proven, known.seen = blocked.demands, blocked.proven, blocked.seen
+        known.demands, known.proven = blocked.demands, blocked.proven
+        known.surplus, known.seen = blocked.surplus, blocked.seen
         if self._of.get(gang.key) is not known:
             self.remove(gang)
             self._of[gang.key] = known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from posse.engine import placing
+from posse.engine import packing, placing
 from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Decision, Start, Wait
 from posse.engine.gangs import Gang
@@ -28,13 +28,13 @@ def names(decisions: list[Decision]) -> list[tuple[str, str]]:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The gangs for which room was really looked for."""
     looked: list[str] = []
-    original = placing._minimum
+    original = packing.pack
 
     def spy(*args: object) -> object:
         looked.append("looked")
         return original(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(placing, "_minimum", spy)
+    monkeypatch.setattr("posse.engine.placing.pack", spy)
     return looked
 
 
