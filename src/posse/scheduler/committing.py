@@ -54,8 +54,8 @@ class Order(msgspec.Struct, frozen=True):
 class Outbox(Protocol):
     """Where it is told what really happened."""
 
-    def refute(self, uid: str) -> None:
-        """A bind or a release did not happen."""
+    def refute(self, uids: Sequence[str]) -> None:
+        """Binds or releases that did not happen."""
         ...
 
     def fact(self, pod: Pod) -> None:
@@ -76,11 +76,11 @@ class Outbox(Protocol):
         """
         ...
 
-    def failed(self, gang: str, why: str) -> None:
-        """The API server would not do it."""
+    def failed(self, gang: str, why: str, uids: Sequence[str], *, begun: bool) -> None:
+        """The API server would not do it to these pods; others of the gang may be bound."""
         ...
 
-    def started(self, gang: str, seats: tuple[Seat, ...]) -> None: ...
+    def started(self, gang: str, seats: Sequence[Seat]) -> None: ...
 
     def released(self, gang: str, why: str) -> None: ...
 
@@ -153,35 +153,32 @@ class Committer:
             if not is_alone(start.gang):
                 await self._prepare(start.gang, order, holds)
         except _Abandon as abandon:
-            for seat in start.seats:
-                self._outbox.refute(seat.uid)
+            self._outbox.refute([seat.uid for seat in start.seats])
             self._outbox.abandoned(start.gang, str(abandon), abandon.awaited)
             return
         except KubeError as error:
-            for seat in start.seats:
-                self._outbox.refute(seat.uid)
-            self._outbox.failed(start.gang, f"its PodGroup could not be read or written: {error}")
+            why = f"its PodGroup could not be read or written: {error}"
+            self._outbox.failed(start.gang, why, [s.uid for s in start.seats], begun=False)
             return
         outcomes = await self._each(self._binder.bind, start.seats)
-        denied = ""
+        bound: list[Seat] = []
+        denied: list[str] = []
+        why = ""
         for seat, outcome in zip(start.seats, outcomes, strict=True):
             match outcome:
+                case Bound():
+                    bound.append(seat)
                 case Gone():
                     self._outbox.gone(seat.uid)
                 case Otherwise(pod=pod):
                     if not pod.spec.node_name:
-                        self._outbox.refute(seat.uid)
+                        self._outbox.refute([seat.uid])
                     self._outbox.fact(pod)
-                case Denied(why=why):
-                    denied = denied or f"{seat.pod} could not be bound to {seat.node}: {why}"
-                    self._outbox.refute(seat.uid)
-        bound = tuple(
-            seat
-            for seat, outcome in zip(start.seats, outcomes, strict=True)
-            if isinstance(outcome, Bound)
-        )
+                case Denied():
+                    why = why or f"{seat.pod} could not be bound to {seat.node}: {outcome.why}"
+                    denied.append(seat.uid)
         if denied:
-            self._outbox.failed(start.gang, denied)
+            self._outbox.failed(start.gang, why, denied, begun=bool(bound))
         elif bound:
             self._outbox.started(start.gang, bound)
         if len(bound) == len(start.seats) and not is_alone(start.gang):
@@ -289,13 +286,14 @@ class Committer:
         async def let_go(pod: tuple[str, str]) -> str:
             return await self._releaser.release(*pod, release.why)
 
-        failure = ""
         failures = await self._each(let_go, release.pods)
-        for (uid, name), why in zip(release.pods, failures, strict=True):
-            if why:
-                failure = failure or f"{name} could not be released: {why}"
-                self._outbox.refute(uid)
-        if failure:
-            self._outbox.failed(release.gang, failure)
+        failed = [
+            (uid, f"{name} could not be released: {why}")
+            for (uid, name), why in zip(release.pods, failures, strict=True)
+            if why
+        ]
+        if failed:
+            uids = [uid for uid, _ in failed]
+            self._outbox.failed(release.gang, failed[0][1], uids, begun=True)
         else:
             self._outbox.released(release.gang, release.why)

@@ -44,7 +44,6 @@ class Waiting(msgspec.Struct, frozen=True):
     reason: str
     group_reason: str
     sentence: str
-    warning: bool = True
 
 
 def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
@@ -59,8 +58,8 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         )
     if muster.problem:
         return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
-    if muster.withheld:
-        return Waiting(NOT_BOUND, NOT_BOUND, muster.withheld)
+    if back := muster.withheld or muster.setback:
+        return Waiting(NOT_BOUND, NOT_BOUND, back)
     if verdict is None:
         return None
     sentence = verdict.sentence

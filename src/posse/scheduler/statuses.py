@@ -21,7 +21,7 @@ from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Conflict, KubeError, NotFound
 from posse.objects.groups import PodGroup
-from posse.objects.kinds import POD, POD_GROUP
+from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
 from posse.scheduler.reading.muster import Member, Muster
@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 
 WRITERS = 4
 PODS_AT_ONCE = 4
+# Timers may fire a little early; what is this close is due.
+_PUNCTUAL = 0.01
 
 
 class _Stated(msgspec.Struct):
@@ -164,7 +166,7 @@ class Statuses:
             return why
         if stated is not None and stated.why.reason == why.reason:
             left = stated.at + self._restate - now
-            if left > 0:
+            if left > _PUNCTUAL:
                 self._look(muster.key, left)
                 return stated.why
         self._stated[muster.key] = _Stated(why, now)
@@ -178,7 +180,7 @@ class Statuses:
         """
         group, member = muster.group, muster.only if muster.alone else None
         if group is not None and not muster.problem and not _says(group, why):
-            self._events.record(group, why.reason, why.sentence, warning=True, kind=POD_GROUP)
+            self._events.record(group, why.reason, why.sentence, warning=True, kind=muster.kind)
         if member is not None and said_of(member.pod) != (why.reason, why.sentence):
             self._events.record(member.pod, why.reason, why.sentence, warning=True, kind=POD)
 
@@ -190,7 +192,7 @@ class Statuses:
         if not patch:
             return
         written = await self._connection.patch(
-            POD_GROUP,
+            muster.kind,
             group.metadata.name,
             {"metadata": {"uid": group.metadata.uid}, "status": patch},
             group.metadata.namespace,

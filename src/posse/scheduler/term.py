@@ -23,7 +23,9 @@ from posse.objects.pods import Pod
 from posse.scheduler.binding import Binder
 from posse.scheduler.committing import Committer
 from posse.scheduler.config import COMPONENT, SchedulerConfig
+from posse.scheduler.inbox import Inbox
 from posse.scheduler.loop import Loop
+from posse.scheduler.outcomes import Outcomes
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.quarantine import Quarantine
 from posse.scheduler.reading.reader import Reader
@@ -43,29 +45,11 @@ class Term:
         self._connection = connection
         self._world = world
         self._events = Recorder(connection, world, COMPONENT)
-        self._view = View()
         self._quarantine = Quarantine(self._events)
-        self._reader = Reader(self._view, Claims(config.claims, config.claim_all), self._quarantine)
-        self._statuses = Statuses(
-            connection,
-            world,
-            self._reader,
-            self._events,
-            fact=lambda pod: self._loop.fact(pod),
-            settle=config.settle,
-            restate=config.restate,
-        )
-        self._loop = Loop(
-            self._view,
-            self._reader,
-            self._statuses,
-            self._events,
-            world,
-            config.policy,
-            debounce=config.debounce,
-            before_round=self._locate_undecodable,
-        )
-        reader = self._reader
+        self._inbox = Inbox()
+        view = View()
+        claims = Claims(config.claims, config.claim_all)
+        reader = self._reader = Reader(view, claims, self._quarantine)
         self._pods = self._cache(POD, Pod, reader.pod)
         self._nodes = self._cache(NODE, Node, reader.node)
         self._groups = [
@@ -73,13 +57,42 @@ class Term:
         ]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
+        outcomes = Outcomes(
+            self._inbox,
+            reader,
+            self._events,
+            world,
+            config.policy,
+            submit=lambda order: self._committer.submit(order),
+        )
         self._committer = Committer(
             connection,
             Binder(connection, world, reader.pod_of),
             Releaser(connection, world, reader.pod_of),
-            self._loop,
+            outcomes,
             gangs_in_flight=config.gangs_in_flight,
             binds_in_flight=config.binds_in_flight,
+        )
+        self._statuses = Statuses(
+            connection,
+            world,
+            reader,
+            self._events,
+            fact=outcomes.fact,
+            settle=config.settle,
+            restate=config.restate,
+        )
+        self._loop = Loop(
+            self._inbox,
+            view,
+            reader,
+            self._statuses,
+            outcomes,
+            self._committer,
+            world,
+            config.policy,
+            debounce=config.debounce,
+            before_round=self._locate_undecodable,
         )
         self._located: dict[Key, tuple[Identity, str]] = {}
 
@@ -100,7 +113,7 @@ class Term:
             )
             tasks.create_task(self._statuses.run())
             tasks.create_task(self._committer.run())
-            tasks.create_task(self._loop.run(self._committer))
+            tasks.create_task(self._loop.run())
 
     def _cache(self, kind: Kind, model: type[T], apply: Callable[[Change[T]], None]) -> Cache[T]:
         def set_aside(record: Malformed) -> None:
@@ -114,13 +127,13 @@ class Term:
                 }
             }
             self._quarantine.admit(kind, regarding, uid, record.why)
-            self._loop.wake()
+            self._inbox.wake()
 
         return Cache(
             self._connection,
             kind,
             model,
-            on_change=self._loop.hears(apply),
+            on_change=self._inbox.hears(apply),
             on_malformed=set_aside,
         )
 

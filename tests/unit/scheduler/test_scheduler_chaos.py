@@ -59,7 +59,8 @@ async def test_after_the_storm_every_gang_is_whole_or_waits(seed: int) -> None:
                 rig.api.put("pods", pod(name, gang, 1))
     await rig.settle(chance.random() * 5)
     rig.api.fault = lambda method, path: None
-    rig.api.put("nodes", node("late", 40))
+    for index in range(4):
+        rig.api.put("nodes", node(f"late{index}", 16))
     await rig.until(lambda: all(len(rig.bound_of(g)) == n for g, n in sizes.items()), within=300)
     await rig.until(lambda: all(rig.phase(gang) == "Running" for gang in sizes))
     rig.check()

@@ -44,6 +44,7 @@ class Muster:
         self.ran = False
         self.withheld = ""  # why it may not be decided on for now
         self.awaited: int | None = None  # the generation that ends that
+        self.setback = ""  # why what was decided on has not been done yet
         self._counts = dict.fromkeys(Place, 0)
         self._priorities: dict[int, int] = {}
         self._orphans = 0  # live members that nobody would recreate
@@ -70,7 +71,7 @@ class Muster:
         self.kind = POD_GROUP
         self.group = self.terms = None
         self.ahead = False
-        self.problem = self.withheld = ""
+        self.problem = self.withheld = self.setback = ""
         self.awaited = None
         self.ran = False
 
@@ -103,6 +104,15 @@ class Muster:
         return there > 0 and there >= self.minimum
 
     @property
+    def half_bound(self) -> bool:
+        return not self.alone and self.seated > 0 and not self.ran
+
+    @property
+    def recreated(self) -> bool:
+        """Whether somebody makes each of its live members anew when it ends."""
+        return bool(self.members) and not self._orphans
+
+    @property
     def finished(self) -> bool:
         """Every member has ended well, and nobody is left to start."""
         return 0 < len(self.members) == self.count(Place.SUCCEEDED)
@@ -131,7 +141,7 @@ class Muster:
             started=self.ran,
             expects=self.terms.expects,
             holds=self.terms.holds,
-            recreated=bool(self.members) and not self._orphans,
+            recreated=self.recreated,
         )
 
     def _facts_of_one(self) -> GroupFacts | None:
@@ -149,7 +159,7 @@ class Muster:
             created=created_at(meta),
             min_member=1,
             started=member.place.seated,
-            recreated=not self._orphans,
+            recreated=self.recreated,
         )
 
     def _count(self, member: Member, step: int) -> None:

@@ -1,0 +1,152 @@
+"""What became of decisions, on its way back to the view; and what follows from failures.
+
+A gang whose decision failed is simply decided again, once. After that it stands back for longer
+and longer, and others go on. If some of its pods are bound already, the seats that it was given
+stay counted while it stands back: a gang that has begun does not lose its place. If that goes on
+for too long, it is let go whole.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from posse.engine.decisions import Release, Seat
+from posse.engine.policy import Policy
+from posse.objects.groups import PodGroup
+from posse.objects.kinds import POD
+from posse.objects.pods import Pod
+from posse.scheduler.committing import Order
+from posse.scheduler.inbox import Inbox
+from posse.scheduler.reading.muster import Muster
+from posse.scheduler.reading.quarantine import Records
+from posse.scheduler.reading.reader import Reader
+from posse.scheduler.releasing import REASON as RELEASED
+from posse.scheduler.standing import SCHEDULED
+from posse.world import World
+
+_log = logging.getLogger(__name__)
+
+_STALE = 5.0
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+
+
+class _Setback(msgspec.Struct):
+    """Failures in a row."""
+
+    since: float
+    count: int = 0
+
+
+class Outcomes:
+    """The committer's Outbox."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        reader: Reader,
+        events: Records,
+        world: World,
+        policy: Policy,
+        submit: Callable[[Order], None],
+    ) -> None:
+        self._inbox = inbox
+        self._reader = reader
+        self._events = events
+        self._world = world
+        self._policy = policy
+        self._submit = submit
+        self._setbacks: dict[str, _Setback] = {}
+
+    def takes_pods(self, node: str) -> bool:
+        return self._reader.takes_pods(node)
+
+    def refute(self, uids: Sequence[str]) -> None:
+        def apply() -> None:
+            for uid in uids:
+                self._reader.refute(uid)
+
+        self._inbox.post(apply)
+
+    def fact(self, pod: Pod) -> None:
+        self._inbox.post(lambda: self._reader.fact(pod))
+
+    def gone(self, uid: str) -> None:
+        self._inbox.post(lambda: self._reader.gone(uid))
+
+    def group(self, group: PodGroup) -> None:
+        self._reader.wrote(group)
+        self._inbox.wake()
+
+    def abandoned(self, gang: str, why: str, awaited: int | None) -> None:
+        """Nothing is decided about the gang until the cache has caught up, or has had the time."""
+        _log.info("%s: not started: %s", gang, why)
+        self._inbox.post(lambda: self._withhold(gang, why, awaited, _STALE))
+
+    def failed(self, gang: str, why: str, uids: Sequence[str], *, begun: bool) -> None:
+        _log.warning("%s: %s", gang, why)
+        now = self._world.monotonic()
+        setback = self._setbacks.setdefault(gang, _Setback(now))
+        setback.count += 1
+        if setback.count == 1:
+            self.refute(uids)
+            return
+        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (setback.count - 2))
+        pause = self._world.jitter(pause)
+        muster = self._reader.musters.get(gang)
+        begun = begun or (muster is not None and muster.seated > 0)
+        if muster is None or not begun or now - setback.since >= self._policy.release_after:
+            if muster is not None and muster.half_bound and muster.recreated:
+                self._let_go(muster, why)
+            self.refute(uids)
+            self._inbox.post(lambda: self._withhold(gang, why, None, pause))
+            return
+
+        def again() -> None:
+            muster.setback = ""
+            self.refute(uids)
+
+        muster.setback = why
+        self._inbox.after(gang, pause, again)
+
+    def started(self, gang: str, seats: Sequence[Seat]) -> None:
+        self._setbacks.pop(gang, None)
+        nodes = len({seat.node for seat in seats})
+        message = f"bound {_counted(len(seats), 'pod')} to {_counted(nodes, 'node')}"
+        self._tell(gang, SCHEDULED, message, warning=False)
+
+    def released(self, gang: str, why: str) -> None:
+        self._tell(gang, RELEASED, why, warning=True)
+
+    def forget(self, gang: str) -> None:
+        """Nothing is left of the gang."""
+        self._setbacks.pop(gang, None)
+
+    def _let_go(self, muster: Muster, why: str) -> None:
+        pods = tuple(
+            (uid, f"{member.pod.metadata.namespace}/{member.pod.metadata.name}")
+            for uid, member in muster.members.items()
+            if member.place.seated
+        )
+        self._submit(Order(Release(muster.key, pods, f"it cannot be started whole: {why}")))
+
+    def _withhold(self, gang: str, why: str, awaited: int | None, seconds: float) -> None:
+        if self._reader.withhold(gang, why, awaited):
+            admit = self._reader.admit
+            self._inbox.after(gang, seconds, lambda: self._inbox.post(lambda: admit(gang)))
+
+    def _tell(self, gang: str, reason: str, message: str, *, warning: bool) -> None:
+        muster = self._reader.musters.get(gang)
+        if muster is None:
+            return
+        if muster.group is not None:
+            self._events.record(muster.group, reason, message, warning=warning, kind=muster.kind)
+        elif muster.alone and (member := muster.only) is not None:
+            self._events.record(member.pod, reason, message, warning=warning, kind=POD)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
