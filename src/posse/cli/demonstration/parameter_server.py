@@ -1,8 +1,9 @@
 """Distributed training with a parameter server, in numpy alone.
 
 Every process finds the others through TF_CONFIG and nothing else. The parameter server keeps the
-weights; each worker draws its own data, asks for the weights, and sends back the gradient of its
-batch. Worker 0 prints the loss as it falls and ends the job; the server runs until it is stopped.
+weights; each worker draws its own data and sends the gradient of its batch. A step is taken when
+every worker has sent its gradient, so that one missing worker stops all of them. Each worker prints
+the loss as it falls; the server runs until it is stopped.
 
     TF_CONFIG=... python parameter_server.py
 """
@@ -22,7 +23,7 @@ import numpy as np
 FEATURES = 20
 BATCH = 256
 STEPS = 200
-RATE = 0.01
+RATE = 0.02
 PATIENCE = 60.0  # seconds for the others to appear
 
 
@@ -32,7 +33,7 @@ def main() -> None:
     role, index = task["type"], int(task["index"])
     say(f"{role} {index}: {len(cluster['ps'])} ps, {len(cluster['worker'])} workers")
     if role == "ps":
-        serve(*address(cluster["ps"][index]))
+        serve(*address(cluster["ps"][index]), workers=len(cluster["worker"]))
     else:
         train(index, *address(cluster["ps"][0]))
 
@@ -54,24 +55,38 @@ def truth() -> np.ndarray:
 # The parameter server.
 
 
-def serve(host: str, port: int) -> None:
-    weights = np.zeros(FEATURES)
-    lock = threading.Lock()
+class Weights:
+    """Moved once a step, by the mean of all gradients."""
+
+    def __init__(self, workers: int) -> None:
+        self.current = np.zeros(FEATURES)
+        self._gradients: list[np.ndarray] = []
+        self._everybody = threading.Barrier(workers, action=self._step)
+
+    def after(self, gradient: np.ndarray) -> np.ndarray:
+        self._gradients.append(gradient)
+        self._everybody.wait()
+        return self.current
+
+    def _step(self) -> None:
+        self.current = self.current - RATE * np.mean(self._gradients, axis=0)
+        self._gradients.clear()
+
+
+def serve(host: str, port: int, workers: int) -> None:
+    weights = Weights(workers)
     with socket.create_server((host, port)) as server:
         say(f"ps: serving {FEATURES} weights on {host}:{port}")
         while True:
             worker, _ = server.accept()
-            threading.Thread(target=attend, args=(worker, weights, lock), daemon=True).start()
+            threading.Thread(target=attend, args=(worker, weights), daemon=True).start()
 
 
-def attend(worker: socket.socket, weights: np.ndarray, lock: threading.Lock) -> None:
-    """One worker: each gradient that comes moves the weights, each answer is the new weights."""
+def attend(worker: socket.socket, weights: Weights) -> None:
+    """One worker: a gradient comes, the weights after the step go back."""
     with worker:
         while (gradient := receive(worker)) is not None:
-            with lock:
-                weights -= RATE * gradient
-                current = weights.copy()
-            send(worker, current)
+            send(worker, weights.after(gradient))
 
 
 # A worker.
