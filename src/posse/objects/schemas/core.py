@@ -9,10 +9,14 @@ from posse.objects.schemas import notation
 from posse.objects.schemas.decoding import decoder
 from posse.objects.schemas.fields import (
     access,
+    claims,
     cluster,
     definitions,
+    endpoints,
     meta,
+    parts,
     pods,
+    reviews,
     volumes,
     workloads,
 )
@@ -27,6 +31,10 @@ STRUCTS: dict[str, Struct] = notation.read(
     cluster.STRUCTS,
     access.STRUCTS,
     definitions.STRUCTS,
+    claims.STRUCTS,
+    endpoints.STRUCTS,
+    reviews.STRUCTS,
+    parts.STRUCTS,
 )
 
 _BUILT_IN = {(kind.group, kind.kind): kind.kind for kind in BUILT_IN}

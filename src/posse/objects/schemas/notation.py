@@ -6,7 +6,9 @@ One struct a line (indented lines continue it): `Name: field field ...`. A field
     name:type       int (32 bits), long, float, bool, quantity, intstr, time, microtime, bytes, any,
                     or the name of another struct
     name:[type]     a list;  name:{type}  a map with string keys
+    name#N          N is its number in protobuf;  name#M.N  N in the message M that JSON leaves out
     name!           one that every object should carry
+    name?           a scalar that can be absent and can be zero, which are two things
 
 and may end in how strategic merge patches treat it: `@key` merges a list of structs by that key,
 `@` alone merges a list of scalars as a set, `~` marks a struct (or a list's elements) whose unnamed
@@ -21,8 +23,8 @@ from typing import TypeAlias
 import msgspec
 
 _FIELD = re.compile(
-    r"(?P<name>[$\w-]+)(?P<required>!)?(?::(?P<type>[\w\[\]{}]+))?"
-    r"(?P<merge>@(?P<key>\w*))?(?P<retain>~)?"
+    r"(?P<name>[$\w-]+)(?:#(?P<number>\d+(?:\.\d+)?))?(?P<required>!)?"
+    r"(?::(?P<type>[\w\[\]{}]+))?(?P<optional>\?)?(?P<merge>@(?P<key>\w*))?(?P<retain>~)?"
 )
 
 
@@ -46,7 +48,9 @@ Type: TypeAlias = Named | ListOf | MapOf
 class Field(msgspec.Struct, frozen=True):
     name: str
     type: Type
+    number: tuple[int, ...] = ()  # in protobuf, from the outermost message; () has none
     required: bool = False
+    optional: bool = False
     merge_key: str | None = None  # "" merges a list of scalars as a set
     retains_keys: bool = False
 
@@ -78,7 +82,9 @@ def _field(struct: str, token: str) -> Field:
     return Field(
         name=match["name"],
         type=_type(match["type"] or "string"),
+        number=tuple(int(part) for part in (match["number"] or "").split(".") if part),
         required=match["required"] is not None,
+        optional=match["optional"] is not None,
         merge_key=match["key"] if match["merge"] else None,
         retains_keys=match["retain"] is not None,
     )
