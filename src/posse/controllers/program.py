@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from posse.controllers.jobs.grouping import GangSettings
+from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.controller import mpi_controller
-from posse.controllers.mpi.observing import Settings
 from posse.controllers.runtime import Controller, Election, run_controllers
 from posse.kube.connection import Connection
 from posse.world import World

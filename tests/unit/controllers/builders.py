@@ -6,7 +6,8 @@ import asyncio
 import random
 from typing import Any
 
-from posse.controllers.mpi.observing import Observed, Settings
+from posse.controllers.jobs.settings import Settings
+from posse.controllers.mpi.observing import Observed
 from posse.controllers.runtime import Manifest, owner_reference
 from posse.objects.kinds import MPI_JOB
 from posse.objects.times import rfc3339

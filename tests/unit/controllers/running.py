@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.unit.controllers.api import Api
-from tests.unit.controllers.builders import world
-
 from posse.controllers.runtime import Controller, Election, run_controllers
 from posse.kube.connection import Connection
+from tests.unit.controllers.api import Api
+from tests.unit.controllers.builders import world
 
 SETTLE = 0.5
 """Virtual seconds in which a controller does all that it has to do at once."""

@@ -6,6 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
+
+from posse.controllers.jobs.actions import Create, Decision, Merge
+from posse.controllers.jobs.grouping import GangSettings
+from posse.controllers.jobs.settings import Settings
+from posse.controllers.mpi.deciding import decide
+from posse.controllers.mpi.observing import Observed
+from posse.objects.times import rfc3339
 from tests.unit.controllers.builders import (
     NOW,
     SETTINGS,
@@ -21,12 +28,6 @@ from tests.unit.controllers.builders import (
     template,
     worker_pod,
 )
-
-from posse.controllers.jobs.actions import Create, Decision, Merge
-from posse.controllers.jobs.grouping import GangSettings
-from posse.controllers.mpi.deciding import decide
-from posse.controllers.mpi.observing import Observed, Settings
-from posse.objects.times import rfc3339
 
 WORKERS = (worker_pod(0), worker_pod(1))
 FOREIGN = {"metadata": {"name": "train-worker-0", "namespace": "ns", "uid": "x"}}

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.unit.controllers.builders import mpi_job, world
 
 from posse.controllers.program import ControllersConfig, run
 from posse.controllers.runtime import Manifest
@@ -30,6 +29,7 @@ from posse.objects.kinds import (
     SECRET,
     SERVICE,
 )
+from tests.unit.controllers.builders import mpi_job, world
 
 pytestmark = pytest.mark.looptime
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.unit.controllers.builders import world
 
 from posse.controllers.runtime import Expectations
+from tests.unit.controllers.builders import world
 
 pytestmark = pytest.mark.looptime
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.unit.controllers.api import Api
-from tests.unit.controllers.builders import NOW, SETTINGS, mpi_job, owned, world
-from tests.unit.controllers.running import running, settle
 
 from posse.controllers.mpi.controller import mpi_controller
 from posse.controllers.program import ControllersConfig, controllers_of, run
@@ -25,6 +22,9 @@ from posse.objects.kinds import (
     SERVICE,
 )
 from posse.objects.times import rfc3339
+from tests.unit.controllers.api import Api
+from tests.unit.controllers.builders import NOW, SETTINGS, mpi_job, owned, world
+from tests.unit.controllers.running import running, settle
 
 pytestmark = pytest.mark.looptime
 

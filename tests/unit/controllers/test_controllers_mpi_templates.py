@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.unit.controllers.builders import mpi_job, template, world
 
 from posse.controllers.jobs.grouping import GangSettings, Mark
 from posse.controllers.mpi import hosts, ssh, templates
 from posse.controllers.mpi.spec import Job, read
+from tests.unit.controllers.builders import mpi_job, template, world
 
 MARK = Mark("annotations", "scheduling.k8s.io/group-name", "train")
 GANG = GangSettings()

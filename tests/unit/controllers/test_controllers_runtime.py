@@ -7,9 +7,6 @@ import itertools
 from typing import Any
 
 import pytest
-from tests.unit.controllers.api import Api
-from tests.unit.controllers.builders import world
-from tests.unit.controllers.running import running, settle
 
 from posse.controllers.runtime import (
     Context,
@@ -26,6 +23,9 @@ from posse.controllers.runtime import (
 from posse.kube.connection import Connection
 from posse.kube.errors import ServerError, TooManyRequests
 from posse.objects.kinds import CONFIG_MAP, LEASE, MPI_JOB, POD, SERVICE
+from tests.unit.controllers.api import Api
+from tests.unit.controllers.builders import world
+from tests.unit.controllers.running import running, settle
 
 pytestmark = pytest.mark.looptime
 

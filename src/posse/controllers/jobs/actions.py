@@ -12,11 +12,24 @@ from posse.objects.kinds import Kind
 from posse.world import World
 
 
+class Say(msgspec.Struct, frozen=True):
+    """An event on the job."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
 class Create(msgspec.Struct, frozen=True):
-    """Create this object; one of the same name and owner that is there already will do."""
+    """Create this object; one of the same name and owner that is there already will do.
+
+    `unless`: kinds of which an object of that name takes its place. `said`, once it is done.
+    """
 
     kind: Kind
     manifest: Manifest
+    unless: tuple[Kind, ...] = ()
+    said: Say | None = None
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -35,10 +48,11 @@ class Merge(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Delete this very object (by uid)."""
+    """Delete this very object (by uid). `said`, once it is done."""
 
     kind: Kind
     present: Manifest
+    said: Say | None = None
 
 
 class Blocked(msgspec.Struct, frozen=True):
@@ -57,14 +71,6 @@ class Provide(msgspec.Struct, frozen=True):
 
 
 Action = Create | Keep | Merge | Delete | Blocked | Provide
-
-
-class Say(msgspec.Struct, frozen=True):
-    """An event on the job."""
-
-    reason: str
-    message: str
-    warning: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True):

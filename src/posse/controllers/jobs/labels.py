@@ -16,13 +16,15 @@ def job_labels(operator: str, job: str) -> dict[str, str]:
     return {OPERATOR_NAME_LABEL: operator, JOB_NAME_LABEL: job}
 
 
-def member_labels(operator: str, job: str, replica: str, role: str, index: int) -> dict[str, str]:
-    """On the pod of one member."""
-    return job_labels(operator, job) | {
+def member_labels(
+    operator: str, job: str, replica: str, index: int, *, role: str = ""
+) -> dict[str, str]:
+    """On the pod of one member; without a role, also the selector of its own Service."""
+    labels = job_labels(operator, job) | {
         REPLICA_TYPE_LABEL: replica,
         REPLICA_INDEX_LABEL: str(index),
-        JOB_ROLE_LABEL: role,
     }
+    return labels | {JOB_ROLE_LABEL: role} if role else labels
 
 
 def operator_selector(operator: str) -> str:

@@ -20,10 +20,12 @@ from posse.controllers.jobs.actions import (
     Keep,
     Merge,
     Provide,
+    Say,
 )
 from posse.controllers.runtime import (
     Context,
     ForeignObjectError,
+    Key,
     Manifest,
     controlled_by,
     controller_of,
@@ -34,9 +36,9 @@ from posse.controllers.runtime import (
     metadata_of,
     uid_of,
 )
-from posse.kube.connection import Patch
+from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Forbidden, Invalid, KubeError, NotFound
-from posse.objects.kinds import POD, Kind
+from posse.objects.kinds import POD, SERVICE, Kind
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,10 @@ async def perform(context: Context, kind: Kind, job: Manifest, decision: Decisio
         outcomes = await asyncio.gather(
             *(_perform_one(context, action) for action in batch), return_exceptions=True
         )
-        failures = [outcome for outcome in outcomes if outcome is not None]
+        for action, outcome in zip(batch, outcomes, strict=True):
+            if outcome is True and isinstance(action, Create | Delete) and action.said is not None:
+                _say(context, kind, job, action.said)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         for failure in failures:
             if not isinstance(failure, KubeError | ForeignObjectError):
                 raise failure
@@ -70,49 +75,63 @@ async def perform(context: Context, kind: Kind, job: Manifest, decision: Decisio
     if decision.status is not None:
         await _write_status(context, kind, job, decision.status)
     for said in decision.says:
-        message = said.message[:_LONGEST_MESSAGE]
-        context.recorder.record(job, said.reason, message, warning=said.warning, kind=kind)
+        _say(context, kind, job, said)
     if trouble is not None:
         raise trouble
 
 
 def _batches(actions: Sequence[Action]) -> Iterator[Sequence[Action]]:
-    """One action after another; a run of pods in growing batches.
+    """One action after another; a run of pods and their services in growing batches.
 
     A quota or a webhook that refuses pods is met by one request, not by a thousand.
     """
     start, size = 0, 1
     while start < len(actions):
-        if not _is_pod_creation(actions[start]):
+        if not _is_member_creation(actions[start]):
             yield actions[start : start + 1]
             start, size = start + 1, 1
             continue
         end = start
-        while end < len(actions) and end - start < size and _is_pod_creation(actions[end]):
+        while end < len(actions) and end - start < size and _is_member_creation(actions[end]):
             end += 1
         yield actions[start:end]
         start, size = end, min(size * 2, _MOST_AT_ONCE)
 
 
-def _is_pod_creation(action: Action) -> bool:
-    return isinstance(action, Create) and action.kind == POD
+def _is_member_creation(action: Action) -> bool:
+    return isinstance(action, Create) and action.kind in (POD, SERVICE)
 
 
-async def _perform_one(context: Context, action: Action) -> None:
+async def _perform_one(context: Context, action: Action) -> bool:
+    """Whether there was anything to be done."""
     connection = context.connection
     match action:
-        case Create(kind, manifest):
+        case Create(kind, manifest, unless):
+            if await _any_there(connection, unless, key_of(manifest)):
+                return False
             await create_owned(connection, kind, manifest)
         case Keep(kind, manifest):
             await _keep(context, kind, manifest)
         case Merge(kind, present, patch):
             await _merge(context, kind, present, patch)
         case Delete(kind, present):
-            await delete_exactly(connection, kind, present)
+            return await delete_exactly(connection, kind, present)
         case Provide(kind, manifest, fill):
             await _provide(context, kind, manifest, fill)
         case Blocked(kind, present):
             raise ForeignObjectError(kind, present)
+    return True
+
+
+async def _any_there(connection: Connection, kinds: Sequence[Kind], key: Key) -> bool:
+    """Asked live: these kinds are not cached, and may not even be served."""
+    for kind in kinds:
+        try:
+            await connection.get(kind, key[1], key[0])
+        except NotFound:
+            continue
+        return True
+    return False
 
 
 async def _keep(context: Context, kind: Kind, manifest: Manifest) -> None:
@@ -183,6 +202,11 @@ def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_ending(obj: Manifest) -> bool:
     return bool(metadata_of(obj).get("deletionTimestamp"))
+
+
+def _say(context: Context, kind: Kind, job: Manifest, said: Say) -> None:
+    message = said.message[:_LONGEST_MESSAGE]
+    context.recorder.record(job, said.reason, message, warning=said.warning, kind=kind)
 
 
 def _tell(context: Context, kind: Kind, job: Manifest, trouble: Exception) -> None:

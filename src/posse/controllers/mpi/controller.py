@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from posse.controllers.jobs.labels import operator_selector
 from posse.controllers.jobs.performing import perform
+from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.deciding import decide
-from posse.controllers.mpi.observing import Observed, Settings
+from posse.controllers.mpi.observing import Observed
 from posse.controllers.mpi.spec import OPERATOR, worker_names
 from posse.controllers.runtime import (
     Context,

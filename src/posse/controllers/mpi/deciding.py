@@ -7,15 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from posse.controllers.jobs import cleaning, conditions
-from posse.controllers.jobs.actions import NOTHING, Action, Blocked, Decision, Delete, Say
+from posse.controllers.jobs.actions import NOTHING, Action, Blocked, Decision, Delete
 from posse.controllers.jobs.drafting import StatusDraft
 from posse.controllers.jobs.pods import Counts, is_ending, is_evicted
+from posse.controllers.jobs.refusing import refuse
+from posse.controllers.jobs.settings import Settings
+from posse.controllers.jobs.timing import expires_in, is_overdue, time_left
 from posse.controllers.mpi import gang, members, status
-from posse.controllers.mpi.observing import Observed, Settings, Situation
+from posse.controllers.mpi.observing import Observed, Situation
 from posse.controllers.mpi.spec import WORKER_TYPE, managed_elsewhere, read
 from posse.controllers.mpi.validating import problems
 from posse.objects.kinds import MPI_JOB
-from posse.objects.times import parse_time
 
 
 def decide(seen: Observed, settings: Settings) -> Decision:
@@ -52,25 +54,20 @@ def decide(seen: Observed, settings: Settings) -> Decision:
 
 
 def _refuse(seen: Observed, wrong: Sequence[str]) -> Decision:
-    message = "; ".join(wrong)
-    draft = StatusDraft(seen.job, seen.now)
-    complaint = (Say(status.VALIDATION_ERROR, message, warning=True),)
-    if draft.start_time is not None:
-        # It was sound when it began. What runs is left running until the spec is mended.
-        return Decision(says=complaint)
-    if not draft.set(conditions.FAILED, True, status.INVALID_SPEC, message, quiet=True):
-        return NOTHING
-    return Decision(status=draft.result(), says=complaint)
+    return refuse(
+        seen.job,
+        seen.now,
+        wrong,
+        condition=status.INVALID_SPEC,
+        event=status.VALIDATION_ERROR,
+    )
 
 
 def _tidy_up(situation: Situation, draft: StatusDraft) -> Decision:
     job = situation.job
-    after: float | None = None
-    if job.run.ttl_seconds_after_finished is not None and draft.completion_time is not None:
-        expires = parse_time(draft.completion_time) + job.run.ttl_seconds_after_finished
-        after = expires - situation.seen.now
-        if after <= 0:
-            return Decision((Delete(MPI_JOB, situation.seen.job),))
+    after = expires_in(job.run, draft, situation.seen.now)
+    if after is not None and after <= 0:
+        return Decision((Delete(MPI_JOB, situation.seen.job),))
     policy = job.clean_pod_policy
     actions: list[Action] = []
     if _was_cut_short(draft):
@@ -95,7 +92,7 @@ def _has_ended(situation: Situation, draft: StatusDraft) -> bool:
         return False
     elif evicted := sum(map(is_evicted, situation.workers)):
         status.fail(draft, status.EVICTED, f"{evicted}/{job.workers} workers are evicted")
-    elif _overdue(situation, draft):
+    elif is_overdue(job.run, draft, situation.seen.now):
         status.fail_overdue(draft, job)
     else:
         return False
@@ -126,22 +123,10 @@ def _work(situation: Situation, draft: StatusDraft) -> Decision:
     if not any(isinstance(action, Blocked) for action in group):
         pods = [*members.workers(situation), *members.launch(situation)]
     actions = [*members.names(situation), *group, *members.keys(situation, pods), *pods]
-    left = _time_left(situation, draft)
+    left = time_left(job.run, draft, seen.now)
     return Decision(tuple(actions), draft.result(), tuple(draft.says), left)
 
 
 def _was_cut_short(draft: StatusDraft) -> bool:
     failure = conditions.find(draft.conditions, conditions.FAILED) or {}
     return failure.get("reason") in (status.DEADLINE, status.EVICTED)
-
-
-def _overdue(situation: Situation, draft: StatusDraft) -> bool:
-    left = _time_left(situation, draft)
-    return left is not None and left <= 0
-
-
-def _time_left(situation: Situation, draft: StatusDraft) -> float | None:
-    limit = situation.job.run.active_deadline_seconds
-    if limit is None or draft.start_time is None:
-        return None
-    return parse_time(draft.start_time) + limit - situation.seen.now

@@ -4,45 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from posse.controllers.jobs import grouping
-from posse.controllers.jobs.actions import Action, Blocked, Create, Delete, Merge
+from posse.controllers.jobs import gathering, grouping
+from posse.controllers.jobs.actions import Action
 from posse.controllers.jobs.grouping import Mark
-from posse.controllers.jobs.pods import is_ending
 from posse.controllers.mpi.observing import Situation
 from posse.controllers.runtime import Manifest, metadata_of
-from posse.objects.keys import GROUP_NAME
-from posse.objects.kinds import POD_GROUP
 
 
 def mark_of(situation: Situation) -> Mark | None:
-    """How the pods are marked: with the user's group, with the job's own, or not at all."""
-    users = grouping.users_mark(situation.job.parts)
-    if users is not None:
-        return users
-    if grouping.wants_group(situation.settings.gang, metadata_of(situation.seen.job)):
-        return Mark("annotations", GROUP_NAME, situation.job.name)
-    return None
+    return gathering.mark_of(situation.seen.job, situation.job.parts, situation.settings.gang)
 
 
 def gather(situation: Situation) -> Iterator[Action]:
-    """Have the job's PodGroup, unless the user made one or wants none."""
-    job = situation.job
-    if mark_of(situation) is None or grouping.users_mark(job.parts) is not None:
-        return
-    present, desired = situation.seen.pod_group, pod_group(situation)
-    if present is None:
-        yield Create(POD_GROUP, desired)
-    elif situation.passes(present):
-        yield Blocked(POD_GROUP, present)
-    elif situation.owns(present) and (changes := grouping.group_changes(present, desired)):
-        yield Merge(POD_GROUP, present, changes)
+    return gathering.gather(
+        situation.claim,
+        situation.job.parts,
+        situation.settings.gang,
+        situation.seen.pod_group,
+        pod_group(situation),
+    )
 
 
 def disband(situation: Situation) -> Iterator[Action]:
-    """Delete the PodGroup that we made."""
-    group = situation.pod_group
-    if group is not None and not is_ending(group):
-        yield Delete(POD_GROUP, group)
+    return gathering.disband(situation.claim, situation.seen.pod_group)
 
 
 def pod_group(situation: Situation) -> Manifest:

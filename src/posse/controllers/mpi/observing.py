@@ -6,16 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from posse.controllers.jobs.grouping import GangSettings
-from posse.controllers.jobs.pods import is_ending, is_running
+from posse.controllers.jobs.claiming import Claim
+from posse.controllers.jobs.pods import is_running
+from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.spec import Job
-from posse.controllers.runtime import Manifest, controlled_by, is_leftover, uid_of
+from posse.controllers.runtime import Manifest
 from posse.objects.kinds import MPI_JOB
-
-
-class Settings(msgspec.Struct, frozen=True):
-    gang: GangSettings = GangSettings()
-    cluster_domain: str = ""
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -40,12 +36,12 @@ class Situation(msgspec.Struct, frozen=True):
     job: Job
     settings: Settings
 
-    def owns(self, obj: Manifest | None) -> bool:
-        return obj is not None and controlled_by(obj, uid_of(self.seen.job))
+    @property
+    def claim(self) -> Claim:
+        return Claim(MPI_JOB, self.seen.job)
 
-    def passes(self, obj: Manifest) -> bool:
-        """Not ours to use, but on its way out: the remains of an earlier job of this name."""
-        return is_ending(obj) or is_leftover(obj, MPI_JOB, self.seen.job)
+    def owns(self, obj: Manifest | None) -> bool:
+        return self.claim.owns(obj)
 
     @property
     def own_pods(self) -> list[Manifest]:
@@ -66,7 +62,3 @@ class Situation(msgspec.Struct, frozen=True):
     @property
     def launcher(self) -> Manifest | None:
         return self.seen.launcher if self.owns(self.seen.launcher) else None
-
-    @property
-    def pod_group(self) -> Manifest | None:
-        return self.seen.pod_group if self.owns(self.seen.pod_group) else None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from posse.controllers.jobs import conditions
 from posse.controllers.jobs.drafting import StatusDraft
 from posse.controllers.jobs.pods import Counts, count, is_running, message_of, phase_of, reason_of
+from posse.controllers.jobs.refusing import forgive
 from posse.controllers.mpi.spec import LAUNCHER_TYPE, WORKER_TYPE, Job
 from posse.controllers.runtime import Manifest, metadata_of
 
@@ -39,9 +40,7 @@ def launcher_finished(launcher: Manifest | None) -> bool:
 
 def begin(draft: StatusDraft, job: Job) -> None:
     """Acknowledge the job; an invalid spec that has been mended is forgiven."""
-    refused = conditions.find(draft.conditions, conditions.FAILED)
-    if refused is not None and refused.get("reason") == INVALID_SPEC:
-        draft.drop(conditions.FAILED)
+    forgive(draft, INVALID_SPEC)
     if conditions.find(draft.conditions, conditions.CREATED) is None:
         draft.set(conditions.CREATED, True, CREATED, f"MPIJob {_full_name(job)} is created.")
     if job.suspended:

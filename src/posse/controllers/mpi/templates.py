@@ -45,7 +45,7 @@ def worker_pod(
         main["command"] = ["/usr/sbin/sshd", "-De"]
     _add_environment(main, (("K_MPI_JOB_ROLE", WORKER),))
     _mount(spec, main, ssh.volume(job), job.ssh_path)
-    labels = member_labels(OPERATOR, job.name, WORKER, WORKER, number)
+    labels = member_labels(OPERATOR, job.name, WORKER, number, role=WORKER)
     given = template["metadata"]
     return {
         "apiVersion": "v1",
@@ -112,7 +112,7 @@ def _launcher_template(job: Job, mark: Mark | None, gang: GangSettings) -> Manif
         _add_environment(main, _NO_GPUS)
     _mount(spec, main, ssh.volume(job), job.ssh_path)
     _mount(spec, main, _config_volume(job), CONFIG_PATH)
-    labels = member_labels(OPERATOR, job.name, LAUNCHER, LAUNCHER, 0)
+    labels = member_labels(OPERATOR, job.name, LAUNCHER, 0, role=LAUNCHER)
     metadata = dict(template["metadata"])
     metadata["labels"] = dict(metadata.get("labels") or {}) | labels
     return template | {"metadata": metadata, "spec": spec}
