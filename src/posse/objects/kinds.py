@@ -60,6 +60,12 @@ SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", True, ("sa
 EVENT = Kind("", "v1", "Event", "events", True, ("ev",))
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", True, ("quota",))
 LIMIT_RANGE = Kind("", "v1", "LimitRange", "limitranges", True, ("limits",))
+ENDPOINTS = Kind("", "v1", "Endpoints", "endpoints", True, ("ep",))
+ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",))
+PERSISTENT_VOLUME_CLAIM = Kind(
+    "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",)
+)
 JOB = Kind("batch", "v1", "Job", "jobs", True, (), ("all",))
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), ("all",))
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), ("all",))
@@ -79,6 +85,29 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     False,
     ("crd", "crds"),
 )
+
+# Answered, never kept.
+SELF_SUBJECT_ACCESS_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False
+)
+SELF_SUBJECT_RULES_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", False
+)
+SUBJECT_ACCESS_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", False
+)
+LOCAL_SUBJECT_ACCESS_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews"
+)
+SELF_SUBJECT_REVIEW = Kind(
+    "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", False
+)
+TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", False)
+
+# Written to a part of an object.
+BINDING = Kind("", "v1", "Binding", "bindings")
+EVICTION = Kind("policy", "v1", "Eviction", "evictions")
+SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 
 # Kinds that come with Posse's CRDs, in `deploy/crds/`.
 POD_GROUP = Kind(
@@ -104,6 +133,10 @@ BUILT_IN: tuple[Kind, ...] = (
     EVENT,
     RESOURCE_QUOTA,
     LIMIT_RANGE,
+    ENDPOINTS,
+    ENDPOINT_SLICE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
     JOB,
     DEPLOYMENT,
     REPLICA_SET,
@@ -114,4 +147,13 @@ BUILT_IN: tuple[Kind, ...] = (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
+)
+
+REVIEWS: tuple[Kind, ...] = (
+    SELF_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
+    SUBJECT_ACCESS_REVIEW,
+    LOCAL_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_REVIEW,
+    TOKEN_REVIEW,
 )

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from posse.local.apiserver import deleting, logs, negotiation, reading, statuses, writing
+from posse.local.apiserver import deleting, logs, negotiation, reading, scaling, statuses, writing
 from posse.local.apiserver import subresources as parts
 from posse.local.apiserver.access import Tokens, check_source
 from posse.local.apiserver.bootstrap import bootstrap
@@ -14,11 +14,13 @@ from posse.local.apiserver.cluster import Cluster, NodeTransport
 from posse.local.apiserver.documents import Documents, open_to_all
 from posse.local.apiserver.requests import Disconnected, Receive, Request, Scope, Send
 from posse.local.apiserver.responses import Answer, refused
-from posse.local.apiserver.routing import BindingsTarget, Target, resolve
+from posse.local.apiserver.reviews import Reviews
+from posse.local.apiserver.routing import AnsweredTarget, Target, resolve
 from posse.local.apiserver.statuses import Refusal
 from posse.local.apiserver.store import Store
 from posse.local.apiserver.upkeep import Upkeep
 from posse.local.apiserver.watching import watch
+from posse.objects.kinds import BINDING
 from posse.world import World
 
 log = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ _PARTS: dict[str, dict[str, Handler]] = {
     "eviction": {"POST": parts.evict},
     "finalize": {"PUT": parts.finalize},
     "log": {"GET": logs.log},
+    "scale": {"GET": scaling.get, "PUT": scaling.put, "PATCH": scaling.patch},
 }
 
 
@@ -58,6 +61,7 @@ class ApiServer:
         self._cluster = Cluster(store, world, node_transport)
         self._documents = Documents(self._cluster.registry)
         self._tokens = Tokens(tokens)
+        self._reviews = Reviews(self._tokens, world)
         self._upkeep = Upkeep(self._cluster)
         self._started: asyncio.Task[None] | None = None
 
@@ -110,9 +114,11 @@ class ApiServer:
                 negotiation.form(request.header("accept"))
             return document
         target = resolve(self._cluster.registry, request.segments)
-        if isinstance(target, BindingsTarget):
+        if isinstance(target, AnsweredTarget):
             if request.method != "POST":
                 raise statuses.method_not_allowed()
+            if target.kind != BINDING:
+                return await self._reviews.answer(request, target)
             return await parts.bind_named(self._cluster, request, target)
         handler = _handler(request, target)
         return await handler(self._cluster, request, target)

@@ -23,11 +23,13 @@ from posse.local.apiserver.strategies.workloads import (
     PriorityClasses,
     Quotas,
     Returned,
+    Slices,
+    Storage,
     Workloads,
 )
 from posse.local.apiserver.tables import Column, columns_of
 from posse.objects import kinds
-from posse.objects.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
+from posse.objects.kinds import BINDING, CUSTOM_RESOURCE_DEFINITION, EVICTION, SCALE, Kind
 from posse.objects.raw import mapping, text
 from posse.objects.schemas.structural import SchemaError
 
@@ -35,9 +37,6 @@ log = logging.getLogger(__name__)
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _PART_VERBS = ("get", "patch", "update")
-
-BINDING = Kind("", "v1", "Binding", "bindings")
-EVICTION = Kind("policy", "v1", "Eviction", "evictions")
 
 _STRATEGIES: dict[Kind, Strategy] = {
     kinds.NAMESPACE: Namespaces(),
@@ -51,6 +50,9 @@ _STRATEGIES: dict[Kind, Strategy] = {
     kinds.REPLICA_SET: Workloads(),
     kinds.PRIORITY_CLASS: PriorityClasses(),
     kinds.LEASE: Leases(),
+    kinds.ENDPOINT_SLICE: Slices(),
+    kinds.PERSISTENT_VOLUME: Storage(),
+    kinds.PERSISTENT_VOLUME_CLAIM: Storage(),
     kinds.CUSTOM_RESOURCE_DEFINITION: Definitions(),
 }
 _PARTS: dict[Kind, tuple[Subresource, ...]] = {
@@ -82,7 +84,9 @@ class Resource:
         status = (
             (Subresource("status", kind, _PART_VERBS),) if self.strategy.has_status(kind) else ()
         )
-        return (*_PARTS.get(kind, ()), *status)
+        scaling = self.strategy.scaling(kind)
+        scale = (Subresource("scale", SCALE, _PART_VERBS),) if scaling is not None else ()
+        return (*_PARTS.get(kind, ()), *scale, *status)
 
     def served(self) -> list[Served]:
         return [Served(kind, self.verbs, self.parts(kind)) for kind in self.kinds.values()]
@@ -119,8 +123,8 @@ class Registry:
         return list(self._resources.values())
 
     def served(self) -> list[Served]:
-        bindings = Served(BINDING, ("create",))
-        return [bindings, *(one for resource in self.resources() for one in resource.served())]
+        answered = [Served(kind, ("create",)) for kind in (BINDING, *kinds.REVIEWS)]
+        return [*answered, *(one for resource in self.resources() for one in resource.served())]
 
     def described(self) -> list[Described]:
         """The same with the schema of each, for the OpenAPI documents."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from posse.local.apiserver import statuses
-from posse.local.apiserver.registry import BINDING, Registry, Resource
-from posse.objects.kinds import NAMESPACE, Kind
+from posse.local.apiserver.registry import Registry, Resource
+from posse.objects.kinds import BINDING, NAMESPACE, REVIEWS, Kind
 
 
 class Target:
@@ -35,25 +35,30 @@ class Target:
         return (self.namespace or "", self.name)
 
 
-class BindingsTarget:
-    """The collection `bindings`, which holds nothing and only takes POSTs."""
+class AnsweredTarget:
+    """A collection that holds nothing and only takes POSTs: bindings, reviews."""
 
-    __slots__ = ("namespace",)
+    __slots__ = ("kind", "namespace")
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, kind: Kind, namespace: str) -> None:
+        self.kind = kind
         self.namespace = namespace
 
 
-def resolve(registry: Registry, segments: list[str]) -> Target | BindingsTarget:
+_ANSWERED = {(kind.group, kind.version, kind.plural): kind for kind in (BINDING, *REVIEWS)}
+
+
+def resolve(registry: Registry, segments: list[str]) -> Target | AnsweredTarget:
     """What `/api/v1/...` or `/apis/<group>/<version>/...` means; 404 if nothing."""
     group, version, rest = _split(segments)
     namespace: str | None = None
     if len(rest) >= 3 and rest[0] == NAMESPACE.plural and not _is_part_of_namespace(rest):
         namespace, rest = rest[1], rest[2:]
     plural, name, part = (*rest, None, None)[:3] if len(rest) <= 3 else ("", None, None)
-    if namespace is not None and (group, version, plural) == ("", "v1", BINDING.plural):
-        if name is None:
-            return BindingsTarget(namespace)
+    answered = _ANSWERED.get((group, version, plural or ""))
+    if answered is not None:
+        if name is None and (namespace is not None) == answered.namespaced:
+            return AnsweredTarget(answered, namespace or "")
         raise statuses.no_such_path()
     found = registry.find(group, version, plural) if plural else None
     if found is None:

@@ -9,13 +9,12 @@ from posse.local.apiserver import statuses
 from posse.local.apiserver.cluster import Cluster
 from posse.local.apiserver.deleting import DeleteOptions, remove
 from posse.local.apiserver.intake import WriteOptions, read_body, read_object
-from posse.local.apiserver.registry import BINDING, EVICTION
 from posse.local.apiserver.requests import Request
 from posse.local.apiserver.responses import Reply, json_reply
-from posse.local.apiserver.routing import BindingsTarget, Target
+from posse.local.apiserver.routing import AnsweredTarget, Target
 from posse.local.apiserver.store import Object, Stored
 from posse.local.apiserver.writing import answer, check_preconditions, replace
-from posse.objects.kinds import POD, Kind
+from posse.objects.kinds import BINDING, EVICTION, POD, Kind
 from posse.objects.meta import Key
 from posse.objects.raw import mapping, mappings, text
 from posse.objects.times import rfc3339
@@ -32,7 +31,7 @@ async def bind(cluster: Cluster, request: Request, target: Target) -> Reply:
     return await _bound(cluster, binding, target.key, options)
 
 
-async def bind_named(cluster: Cluster, request: Request, target: BindingsTarget) -> Reply:
+async def bind_named(cluster: Cluster, request: Request, target: AnsweredTarget) -> Reply:
     """POST bindings: the pod is the one the binding is named after."""
     options = WriteOptions.of(request, "CreateOptions")
     binding = await _read(request, BINDING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from posse.objects.kinds import BUILT_IN, Kind
+from posse.objects.kinds import BINDING, BUILT_IN, EVICTION, REVIEWS, SCALE, Kind
 from posse.objects.schemas import notation
 from posse.objects.schemas.decoding import decoder
 from posse.objects.schemas.fields import (
@@ -37,7 +37,8 @@ STRUCTS: dict[str, Struct] = notation.read(
     parts.STRUCTS,
 )
 
-_BUILT_IN = {(kind.group, kind.kind): kind.kind for kind in BUILT_IN}
+_KINDS = (*BUILT_IN, *REVIEWS, BINDING, EVICTION, SCALE)
+_BUILT_IN = {(kind.group, kind.kind): kind.kind for kind in _KINDS}
 
 
 @cache

@@ -14,8 +14,10 @@ from posse.objects.errors import FieldError
 from posse.objects.kinds import Kind
 from posse.objects.raw import Raw
 from posse.objects.validating import (
+    claims,
     cluster,
     configs,
+    endpoints,
     pod_updates,
     pods,
     services,
@@ -45,6 +47,10 @@ _NEW: dict[Kind, _Check] = {
     kinds.LEASE: cluster.check_lease,
     kinds.CONFIG_MAP: configs.check_config_map,
     kinds.SECRET: configs.check_secret,
+    kinds.ENDPOINTS: endpoints.check_endpoints,
+    kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice,
+    kinds.PERSISTENT_VOLUME: claims.check_volume,
+    kinds.PERSISTENT_VOLUME_CLAIM: claims.check_claim,
 }
 _CHANGED: dict[Kind, _Check] = {
     **_NEW,
@@ -62,6 +68,9 @@ _CHANGES: dict[Kind, _CheckChange] = {
     kinds.PRIORITY_CLASS: cluster.check_priority_class_update,
     kinds.CONFIG_MAP: configs.check_config_map_update,
     kinds.SECRET: configs.check_secret_update,
+    kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice_update,
+    kinds.PERSISTENT_VOLUME: claims.check_volume_update,
+    kinds.PERSISTENT_VOLUME_CLAIM: claims.check_claim_update,
 }
 
 

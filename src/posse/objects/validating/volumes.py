@@ -127,7 +127,7 @@ def _check_source(report: Report, volume: Raw, path: str) -> None:
         elif name == "emptyDir":
             _check_size(report, source.get("sizeLimit"), f"{field}.sizeLimit")
         elif name == "hostPath":
-            _check_host_path(report, source, field)
+            check_host_path(report, source, field)
         elif name == "nfs":
             _check_nfs(report, source, field)
         elif name == "persistentVolumeClaim":
@@ -204,7 +204,7 @@ def _check_described_file(report: Report, item: Raw, path: str) -> None:
     _check_mode(report, item, f"{path}.mode", "mode")
 
 
-def _check_host_path(report: Report, source: Raw, path: str) -> None:
+def check_host_path(report: Report, source: Raw, path: str) -> None:
     where = text(source, "path")
     if not where:
         report.required(f"{path}.path")

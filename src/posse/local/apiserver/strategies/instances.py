@@ -7,11 +7,11 @@ from typing import Any
 from posse.local.apiserver import statuses
 from posse.local.apiserver.store import Object
 from posse.local.apiserver.strategies.definitions import compiled, is_terminating
-from posse.local.apiserver.strategies.strategy import Context, Strategy
+from posse.local.apiserver.strategies.strategy import Context, Scaling, Strategy
 from posse.objects import errors, validating
 from posse.objects.errors import FieldError
 from posse.objects.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
-from posse.objects.raw import mapping
+from posse.objects.raw import mapping, text
 from posse.objects.schemas.core import metadata_schema
 
 
@@ -27,6 +27,11 @@ class Instances(Strategy):
             version["name"]: mapping(version, "subresources").get("status") is not None
             for version in versions
         }
+
+        self._scalings = {version["name"]: _scaling(version) for version in versions}
+
+    def scaling(self, kind: Kind) -> Scaling | None:
+        return self._scalings[kind.version]
 
     def has_status(self, kind: Kind) -> bool:
         return self._status[kind.version]
@@ -74,3 +79,14 @@ class Instances(Strategy):
 
     def validate_status(self, kind: Kind, new: Object, old: Object) -> list[FieldError]:
         return self._schemas[kind.version].validate(new)
+
+
+def _scaling(version: dict[str, Any]) -> Scaling | None:
+    scale = mapping(version, "subresources").get("scale")
+    if not isinstance(scale, dict):
+        return None
+    wanted, present, selector = (
+        tuple(text(scale, name).removeprefix(".").split(".")) if text(scale, name) else ()
+        for name in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+    )
+    return Scaling(wanted, present, selector)

@@ -37,6 +37,14 @@ class Context:
         return None if stored is None else stored.obj
 
 
+class Scaling(msgspec.Struct, frozen=True):
+    """Where a kind says how many it wants, how many there are, and which pods those are."""
+
+    wanted: tuple[str, ...]
+    present: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+
+
 class Strategy:
     status_apart: ClassVar[bool] = False
     keeps_status_on_create: ClassVar[bool] = False
@@ -50,6 +58,10 @@ class Strategy:
     def has_status(self, kind: Kind) -> bool:
         """Whether `status` is written through its own subresource alone."""
         return self.status_apart
+
+    def scaling(self, kind: Kind) -> Scaling | None:
+        """How the `scale` subresource reads and writes the kind; None where it has none."""
+        return None
 
     def prune(self, kind: Kind, obj: Object) -> list[str]:
         """Drops the fields the kind does not have; returns their paths."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posse.local.apiserver.store import Object
 from posse.local.apiserver.strategies import priorities
-from posse.local.apiserver.strategies.strategy import Context, Strategy
+from posse.local.apiserver.strategies.strategy import Context, Scaling, Strategy
 from posse.objects.defaulting import job_selector
 from posse.objects.kinds import Kind
 
@@ -35,11 +35,25 @@ class Nodes(Strategy):
     keeps_status_on_create = True
 
 
+class Slices(Strategy):
+    counts_generations = True
+
+
+class Storage(Strategy):
+    """Volumes and claims."""
+
+    status_apart = True
+    returns_deleted = True
+
+
 class Workloads(Strategy):
     """Deployments and ReplicaSets."""
 
     status_apart = True
     counts_generations = True
+
+    def scaling(self, kind: Kind) -> Scaling | None:
+        return Scaling(("spec", "replicas"), ("status", "replicas"), ("spec", "selector"))
 
 
 class Jobs(Strategy):

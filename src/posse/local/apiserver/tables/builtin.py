@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posse.local.apiserver.tables import cluster, workloads
+from posse.local.apiserver.tables import cluster, storage, workloads
 from posse.local.apiserver.tables.layout import Layout
 from posse.local.apiserver.tables.pods import PODS
 from posse.local.apiserver.tables.reading import CREATED_AT, NAME
@@ -24,6 +24,10 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
         kinds.LEASE: cluster.LEASES,
         kinds.ROLE_BINDING: cluster.BINDINGS,
         kinds.CLUSTER_ROLE_BINDING: cluster.BINDINGS,
+        kinds.ENDPOINTS: storage.ENDPOINTS,
+        kinds.ENDPOINT_SLICE: storage.ENDPOINT_SLICES,
+        kinds.PERSISTENT_VOLUME: storage.VOLUMES,
+        kinds.PERSISTENT_VOLUME_CLAIM: storage.CLAIMS,
         kinds.JOB: workloads.JOBS,
         kinds.DEPLOYMENT: workloads.DEPLOYMENTS,
         kinds.REPLICA_SET: workloads.REPLICA_SETS,
