@@ -292,3 +292,127 @@ async def test_two_runs_write_the_same(rig: Rig) -> None:
     first, second = await log(), await log()
     strip = [(at, method, path) for at, method, path, _ in first]
     assert strip == [(at, method, path) for at, method, path, _ in second]
+
+
+async def test_a_gang_that_has_begun_keeps_its_seat_while_a_bind_is_denied(rig: Rig) -> None:
+    rig.nodes(4)
+    rig.api.fault = on("train-3/binding$", 403)
+    async with rig.running():
+        rig.gang("train", 4)
+        await rig.until(lambda: len(rig.bound_of("train")) == 3)
+        await rig.settle(4)
+        rig.api.put("podgroups", group("thief", 1))
+        rig.api.put("pods", pod("thief-0", "thief", priority=1000))
+        await rig.settle(6)
+        assert rig.bound_of("thief") == {}
+        said = rig.api.condition("pods", "train-3", "PodScheduled")
+        assert (said["reason"], said["status"]) == ("BindFailed", "False")
+        rig.api.fault = lambda method, path: None
+        await rig.until(lambda: rig.phase("train") == "Running", within=30)
+    rig.check()
+
+
+async def test_a_gang_one_of_whose_pods_is_always_denied_is_let_go_whole(rig: Rig) -> None:
+    rig.nodes(4)
+    rig.api.fault = on("train-3/binding$", 403)
+    async with rig.running():
+        rig.gang("train", 4)
+        await rig.until(lambda: len(rig.bound_of("train")) == 3)
+        rig.gang("next", 4)
+        await rig.until(lambda: rig.phase("next") == "Running", within=120)
+    assert rig.bound_of("train") == {}
+    assert len(rig.api.sent("POST", "eviction$")) == 3
+    rig.check()
+
+
+async def test_a_gang_wholly_denied_lets_others_by(rig: Rig) -> None:
+    rig.nodes(2)
+    rig.api.fault = on("train-[01]/binding$", 403)
+    async with rig.running():
+        rig.gang("train", 2)
+        await rig.settle(2)
+        rig.gang("next", 2)
+        await rig.until(lambda: rig.phase("next") == "Running", within=10)
+    assert rig.bound_of("train") == {}
+
+
+async def test_a_bind_whose_answer_was_lost_is_not_sent_again(rig: Rig) -> None:
+    rig.nodes(1)
+    rig.api.fault = on(BINDING, "lose", 1)
+    async with rig.running():
+        rig.api.put("pods", pod("a"))
+        await rig.settle()
+    tries = [path for _, _, path in rig.api.attempts if path.endswith("a/binding")]
+    assert len(tries) == 1
+    assert rig.api.placed() == {"a": "n0"}
+
+
+async def test_a_group_replaced_unseen_by_one_of_its_name_binds_nobody(rig: Rig) -> None:
+    rig.nodes(4)
+    rig.api.put("podgroups", group("g", 2))
+    rig.api.put("pods", pod("g-0", "g"))
+    async with rig.running():
+        await rig.settle()
+        rig.api.hold_back("podgroups")
+        rig.api.delete("podgroups", "g")
+        rig.api.put("podgroups", group("g", 2))
+        rig.api.put("pods", pod("g-1", "g"))
+        await rig.settle(20)
+        assert rig.api.placed() == {}
+        rig.api.catch_up()
+        await rig.until(lambda: len(rig.api.placed()) == 2)
+
+
+async def test_no_new_run_begins_under_the_phase_of_the_old_one(rig: Rig) -> None:
+    rig.nodes(2)
+    rig.gang("train", 2)
+    async with rig.running():
+        await rig.until(lambda: rig.phase("train") == "Running")
+        rig.api.fault = on("podgroups/train/status$", 500, method="PATCH")
+        binds = len(rig.api.binds)
+        for index in range(2):
+            rig.api.delete("pods", f"train-{index}")
+            rig.api.put("pods", pod(f"train-{index}", "train"))
+        await rig.settle(10)
+        assert len(rig.api.binds) == binds
+        rig.api.fault = lambda method, path: None
+        await rig.until(lambda: len(rig.bound_of("train")) == 2)
+
+
+async def test_priorities_are_known_before_anything_is_decided(rig: Rig) -> None:
+    rig.nodes(1)
+    rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
+    rig.api.put("podgroups", group("low", 1))
+    rig.api.put("pods", pod("low-0", "low"))
+    rig.api.put("podgroups", group("high", 1, priorityClassName="high"))
+    rig.api.put("pods", pod("high-0", "high"))
+    rig.api.fault = on("priorityclasses$", 500, 8, "GET")
+    async with rig.running():
+        await rig.until(lambda: rig.api.placed())
+    assert rig.api.placed() == {"high-0": "n0"}
+
+
+async def test_a_pod_that_another_scheduler_bound_unseen_is_not_called_unschedulable(
+    rig: Rig,
+) -> None:
+    async with rig.running():
+        await rig.settle()
+        rig.api.put("pods", pod("a"))
+        rig.api.hold_back("pods")
+        rig.api.change("pods", "a", spec={"nodeName": "elsewhere"})
+        await rig.settle()
+        assert rig.api.condition("pods", "a", "PodScheduled") == {}
+
+
+async def test_numbers_that_keep_changing_are_restated_now_and_then(rig: Rig) -> None:
+    rig.nodes(1)
+    rig.api.put("pods", pod("a", gpus=100))
+    async with rig.running():
+        await rig.settle()
+        before = len(rig.api.sent("PATCH", "/pods/a/status"))
+        for gpus in range(3, 43):
+            rig.api.change("nodes", "n0", status={"allocatable": {"nvidia.com/gpu": str(gpus)}})
+            await rig.settle(0.25)
+        assert 1 <= len(rig.api.sent("PATCH", "/pods/a/status")) - before <= 3
+        await rig.settle(10)
+        assert "has 42" in rig.api.condition("pods", "a", "PodScheduled")["message"]
