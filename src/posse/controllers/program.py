@@ -10,6 +10,7 @@ from posse.controllers.jobs.grouping import GangSettings
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.controller import mpi_controller
 from posse.controllers.runtime import Controller, Election, run_controllers
+from posse.controllers.tf.kind import tf_controller
 from posse.kube.connection import Connection
 from posse.world import World
 
@@ -23,7 +24,7 @@ class ControllersConfig(msgspec.Struct, frozen=True, kw_only=True):
     one is drawn. `cluster_domain` completes host names where a resolver does not.
     """
 
-    kinds: tuple[str, ...] = ("MPIJob",)
+    kinds: tuple[str, ...] = ("MPIJob", "TFJob")
     enable_gang_scheduling: bool = True
     gang_scheduler_name: str = "posse"
     identity: str = ""
@@ -31,7 +32,10 @@ class ControllersConfig(msgspec.Struct, frozen=True, kw_only=True):
     cluster_domain: str = ""
 
 
-_KINDS: dict[str, Callable[[Settings], Controller]] = {"MPIJob": mpi_controller}
+_KINDS: dict[str, Callable[[Settings], Controller]] = {
+    "MPIJob": mpi_controller,
+    "TFJob": tf_controller,
+}
 
 
 def controllers_of(config: ControllersConfig) -> list[Controller]:

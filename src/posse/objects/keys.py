@@ -14,6 +14,7 @@ import msgspec
 EXPECTS = "posse.dev/expects"
 HELD = "posse.dev/held"
 GANG = "posse.dev/gang"
+RESTARTS = "posse.dev/restarts"
 SIMULATED_DURATION = "posse.dev/simulated-duration"
 SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
 WRITTEN_AS = "posse.dev/written-as"
@@ -28,6 +29,8 @@ JOB_NAME_LABEL = "training.kubeflow.org/job-name"
 REPLICA_TYPE_LABEL = "training.kubeflow.org/replica-type"
 REPLICA_INDEX_LABEL = "training.kubeflow.org/replica-index"
 JOB_ROLE_LABEL = "training.kubeflow.org/job-role"
+ROLE_SEQUENCE = "job-role-sequence"
+NO_TF_CONFIG = "arena.kubeflow.org/disable-tf-config"
 
 
 class Annotation(msgspec.Struct, frozen=True):
@@ -60,6 +63,13 @@ OURS: tuple[Annotation, ...] = (
         "a job, a pod",
         '`"false"`',
         "Turns gang scheduling off: every pod is a group of its own.",
+    ),
+    Annotation(
+        RESTARTS,
+        "a job",
+        'JSON object: `{"train-worker-0": [2, "<uid>"]}`',
+        "How often each replica had to come back, and the pod that was counted last. Written by "
+        "the controller before it replaces a pod, so that `backoffLimit` counts all of them.",
     ),
     Annotation(
         SIMULATED_DURATION,
@@ -116,7 +126,7 @@ HONOURED: tuple[Annotation, ...] = (
     Annotation(
         OPERATOR_NAME_LABEL,
         "a pod, a service (label)",
-        "`mpi-operator`",
+        "`mpi-operator`, `tfjob-controller`",
         "The controller that made the object.",
     ),
     Annotation(
@@ -142,6 +152,18 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod (label)",
         "`launcher`, `worker`, `master`",
         "The part that the pod plays in its job, where that differs from its type.",
+    ),
+    Annotation(
+        ROLE_SEQUENCE,
+        "a TFJob (annotation)",
+        "roles: `Worker,PS,Chief,Evaluator`",
+        "The order in which the pods are created.",
+    ),
+    Annotation(
+        NO_TF_CONFIG,
+        "a TFJob (annotation)",
+        '`"true"`',
+        "The pods get no TF_CONFIG.",
     ),
 )
 

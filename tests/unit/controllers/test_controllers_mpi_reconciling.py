@@ -418,6 +418,6 @@ def test_a_kind_without_a_controller_is_named() -> None:
 
 
 def test_without_gang_scheduling_no_pod_group_is_needed() -> None:
-    (controller,) = controllers_of(ControllersConfig(enable_gang_scheduling=False))
-    watched = [getattr(watch.kind, "kind", watch.kind) for watch in controller.watches]
-    assert POD_GROUP not in watched
+    for controller in controllers_of(ControllersConfig(enable_gang_scheduling=False)):
+        watched = [getattr(watch.kind, "kind", watch.kind) for watch in controller.watches]
+        assert POD_GROUP not in watched

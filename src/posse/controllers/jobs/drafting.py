@@ -54,12 +54,11 @@ class StatusDraft:
 
     def counted(self, replica_type: str) -> Counts:
         """What the status said before this draft."""
-        found = (self._before.get("replicaStatuses") or {}).get(replica_type) or {}
-        return Counts(
-            active=found.get("active") or 0,
-            succeeded=found.get("succeeded") or 0,
-            failed=found.get("failed") or 0,
-        )
+        return _counts(self._before, replica_type)
+
+    def counts(self, replica_type: str) -> Counts:
+        """What the status says now."""
+        return _counts(self._fields, replica_type)
 
     def start(self) -> None:
         self._fields["startTime"] = rfc3339(self._now)
@@ -83,3 +82,12 @@ class StatusDraft:
         if self.conditions or "conditions" in written:
             written["conditions"] = self.conditions
         return None if written == self._before else written
+
+
+def _counts(status: dict[str, Any], replica_type: str) -> Counts:
+    found = (status.get("replicaStatuses") or {}).get(replica_type) or {}
+    return Counts(
+        active=found.get("active") or 0,
+        succeeded=found.get("succeeded") or 0,
+        failed=found.get("failed") or 0,
+    )

@@ -13,6 +13,9 @@ from posse.controllers.runtime import Manifest, metadata_of
 _TURNED_AWAY_PREFIX = "OutOf"
 _TURNED_AWAY = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
 
+# The one disruption that a pod brings upon itself, by what it uses.
+_OWN_DOING = "TerminationByKubelet"
+
 
 class Counts(msgspec.Struct, frozen=True):
     """One entry of `replicaStatuses`."""
@@ -59,11 +62,9 @@ def is_ready(pod: Manifest) -> bool:
     """By its Ready condition; a node that reports none vouches for a pod by running it."""
     if not is_running(pod):
         return False
-    conditions = _status(pod).get("conditions")
-    if isinstance(conditions, list):
-        for item in conditions:
-            if isinstance(item, dict) and item.get("type") == "Ready":
-                return item.get("status") == "True"
+    for item in _mappings(_status(pod).get("conditions")):
+        if item.get("type") == "Ready":
+            return item.get("status") == "True"
     return True
 
 
@@ -80,6 +81,36 @@ def was_turned_away(pod: Manifest) -> bool:
     )
 
 
+def was_displaced(pod: Manifest) -> bool:
+    """Ended for somebody else's sake: preempted, drained, or lost with its node."""
+    for condition in _mappings(_status(pod).get("conditions")):
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return phase_of(pod) == "Failed" and condition.get("reason") != _OWN_DOING
+    return False
+
+
+def exit_code_of(pod: Manifest, container: str) -> int | None:
+    """The code with which this container has ended for good; None while it has not."""
+    for status in _mappings(_status(pod).get("containerStatuses")):
+        if status.get("name") == container:
+            state = status.get("state")
+            ended = state.get("terminated") if isinstance(state, dict) else None
+            code = ended.get("exitCode") if isinstance(ended, dict) else None
+            return code if isinstance(code, int) else None
+    return None
+
+
+def restarts_of(pod: Manifest) -> int:
+    """How often the kubelet has restarted its containers in place."""
+    status = _status(pod)
+    containers = [
+        *_mappings(status.get("containerStatuses")),
+        *_mappings(status.get("initContainerStatuses")),
+    ]
+    counts = [one.get("restartCount") for one in containers]
+    return sum(number for number in counts if isinstance(number, int))
+
+
 def count(pods: Iterable[Manifest]) -> Counts:
     phases = [phase_of(pod) for pod in pods if not is_ending(pod)]
     return Counts(
@@ -87,6 +118,10 @@ def count(pods: Iterable[Manifest]) -> Counts:
         succeeded=phases.count("Succeeded"),
         failed=phases.count("Failed"),
     )
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _status(pod: Manifest) -> dict[str, Any]:

@@ -1,0 +1,51 @@
+"""A job of replicas as a gang: all of them together, or as many as the user says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from posse.controllers.jobs import gathering, grouping
+from posse.controllers.jobs.actions import Action
+from posse.controllers.jobs.grouping import Mark, Part
+from posse.controllers.jobs.replicas.observing import Situation
+from posse.controllers.runtime import Manifest, metadata_of
+
+
+def mark_of(situation: Situation) -> Mark | None:
+    return gathering.mark_of(situation.seen.job, situation.job.parts, situation.settings.gang)
+
+
+def gather(situation: Situation) -> Iterator[Action]:
+    return gathering.gather(
+        situation.claim,
+        situation.job.parts,
+        situation.settings.gang,
+        situation.seen.pod_group,
+        pod_group(situation),
+    )
+
+
+def disband(situation: Situation) -> Iterator[Action]:
+    return gathering.disband(situation.claim, situation.seen.pod_group)
+
+
+def pod_group(situation: Situation) -> Manifest:
+    job, policy = situation.job, situation.job.scheduling
+    min_member = job.total if policy.min_available is None else policy.min_available
+    return grouping.pod_group(
+        job.owned_metadata(job.name, {}),
+        min_member=min_member,
+        policy=policy,
+        job_metadata=metadata_of(situation.seen.job),
+        parts=job.parts,
+        min_resources=policy.min_resources
+        or grouping.summed_requests(_first(job.parts, min_member)),
+    )
+
+
+def _first(parts: tuple[Part, ...], members: int) -> Iterator[tuple[Part, int]]:
+    """So many members, role by role."""
+    for part in parts:
+        counted = min(part.replicas, members)
+        members -= counted
+        yield part, counted
