@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON, and the YAML that Kubernetes accepts.
+"""Request bodies: strict JSON, the YAML that Kubernetes accepts, and its protobuf.
 
 Whatever comes out can be written back as JSON: text without lone surrogates, finite numbers,
 integers of 64 bits, at most MAX_DEPTH levels. A repeated key is not an error here: the last one
@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from posse.local.apiserver import goyaml
+from posse.objects.schemas.protobuf import ProtobufError
+from posse.objects.schemas.protobuf import decode as decode_protobuf
 
 MAX_DEPTH = 200
 _INT64 = 2**63
@@ -26,6 +28,7 @@ _JSON_TYPES = (
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
 )
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 class BadBody(Exception):
@@ -52,8 +55,10 @@ def decode_body(content_type: str, body: bytes) -> Body:
         decoded = _read_yaml(body)
     elif media_type in _JSON_TYPES:
         decoded = _read_json(body)
+    elif media_type == PROTOBUF:
+        decoded = _read_protobuf(body)
     else:
-        accepted = "application/json, application/yaml"
+        accepted = f"application/json, application/yaml, {PROTOBUF}"
         raise BadBody(
             415,
             "UnsupportedMediaType",
@@ -77,6 +82,13 @@ def _read_yaml(body: bytes) -> Body:
     except goyaml.YamlError as error:
         raise _bad(f"error converting YAML to JSON: {error}") from error
     return Body(document.value, document.duplicates)
+
+
+def _read_protobuf(body: bytes) -> Body:
+    try:
+        return Body(decode_protobuf(body), [])
+    except ProtobufError as error:
+        raise _bad(str(error)) from error
 
 
 def _read_json(body: bytes) -> Body:

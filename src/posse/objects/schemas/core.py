@@ -56,3 +56,10 @@ def metadata_schema() -> Schema:
 def core_struct(kind: Kind) -> Struct:
     """The struct of a built-in kind; KeyError for any other, also for one of the same name."""
     return STRUCTS[_BUILT_IN[kind.group, kind.kind]]
+
+
+def sent_struct(api_version: str, kind: str) -> Struct:
+    """The struct of what a client sends; every group has DeleteOptions of its own."""
+    if kind == "DeleteOptions":
+        return STRUCTS[kind]
+    return STRUCTS[_BUILT_IN[api_version.rpartition("/")[0], kind]]

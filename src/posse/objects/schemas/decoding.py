@@ -1,8 +1,9 @@
 """Compiles the built-in kinds' structs into checks that read an object as Go's decoder would.
 
 kube-apiserver decodes core kinds into Go structs: a field the struct lacks is dropped (and reported
-where the client asked), null is the same as absent, and a value of the wrong type fails the whole
-request. `decoder` gives those three as a Schema; what values are sensible is decided elsewhere.
+where the client asked), null is the same as absent, as is a zero where the struct cannot tell the
+two apart, and a value of the wrong type fails the whole request. `decoder` gives those as a Schema;
+what values are sensible is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 
 from posse.objects import errors
 from posse.objects.errors import FieldError
-from posse.objects.schemas.notation import ListOf, MapOf, Named, Struct, Type
+from posse.objects.schemas.notation import Field, ListOf, MapOf, Named, Struct, Type
 from posse.objects.schemas.paths import Path, fields_only, render
 from posse.objects.schemas.structural import Schema
 
@@ -42,6 +43,7 @@ _ZEROS: dict[str, Any] = {
     "int": 0, "long": 0, "float": 0, "quantity": "0", "intstr": 0, "bool": False, "string": "",
     "bytes": "",
 }  # fmt: skip
+_IDLE_SCALARS: dict[str, type] = {"string": str, "bool": bool, "int": int, "long": int}
 
 
 def decoder(structs: dict[str, Struct], root: str) -> Schema:
@@ -93,30 +95,46 @@ class _Compiled:
         if name in self._pruners:
             return self._pruners[name]
         fields: dict[str, Prune | None] = {}
+        idle: dict[str, type] = {}
+        written: list[tuple[str, Any]] = []
 
         def prune(value: Any, path: Path, unknown: list[str]) -> None:
             if type(value) is not dict:
                 return
             surplus: list[str] | None = None
             for key, item in value.items():
-                if item is not None and key in fields:
+                if item and key in fields:
                     child = fields[key]
                     if child is not None:
                         child(item, (path, key), unknown)
-                elif surplus is None:
-                    surplus = [key]
-                else:
-                    surplus.append(key)
+                elif key not in fields:
+                    unknown.append(render((path, key)))
+                    surplus = [key] if surplus is None else [*surplus, key]
+                elif item is None or type(item) is idle.get(key):
+                    surplus = [key] if surplus is None else [*surplus, key]
+                elif (child := fields[key]) is not None:
+                    child(item, (path, key), unknown)
             if surplus is not None:
                 for key in surplus:
-                    if key not in fields:
-                        unknown.append(render((path, key)))
                     del value[key]
+            for key, zero in written:
+                if key not in value:
+                    value[key] = {} if zero == {} else zero
 
         self._pruners[name] = prune
         for field in self._structs[name].fields.values():
             fields[field.name] = self.pruner(field.type)
+            if (kind := _idle_when_zero(field)) is not None:
+                idle[field.name] = kind
+            if field.written:
+                written.append((field.name, self._written(field.type)))
         return prune
+
+    def _written(self, of: Type) -> Any:
+        """How a field that says nothing is written where it cannot be left out."""
+        if isinstance(of, Named) and of.name in self._structs:
+            return {}
+        return _zero(of)
 
     def checker(self, of: Type) -> Check | None:
         match of:
@@ -160,6 +178,19 @@ class _Compiled:
                 return "map[string]" + self._go_type(item)
             case Named(name):
                 return _GO_TYPES.get(name, f"v1.{name}")
+
+
+def _idle_when_zero(field: Field) -> type | None:
+    """The type of which a zero value says as much as no value; None where it says more."""
+    if field.required or field.optional:
+        return None
+    match field.type:
+        case ListOf(_):
+            return list
+        case MapOf(_):
+            return dict
+        case Named(name):
+            return _IDLE_SCALARS.get(name)
 
 
 def _zero(of: Type) -> Any:

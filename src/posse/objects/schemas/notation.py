@@ -9,6 +9,7 @@ One struct a line (indented lines continue it): `Name: field field ...`. A field
     name#N          N is its number in protobuf;  name#M.N  N in the message M that JSON leaves out
     name!           one that every object should carry
     name?           a scalar that can be absent and can be zero, which are two things
+    name=           one that is written even when it says nothing: null, {} or the scalar's zero
 
 and may end in how strategic merge patches treat it: `@key` merges a list of structs by that key,
 `@` alone merges a list of scalars as a set, `~` marks a struct (or a list's elements) whose unnamed
@@ -24,7 +25,8 @@ import msgspec
 
 _FIELD = re.compile(
     r"(?P<name>[$\w-]+)(?:#(?P<number>\d+(?:\.\d+)?))?(?P<required>!)?"
-    r"(?::(?P<type>[\w\[\]{}]+))?(?P<optional>\?)?(?P<merge>@(?P<key>\w*))?(?P<retain>~)?"
+    r"(?::(?P<type>[\w\[\]{}]+))?(?P<optional>\?)?(?P<written>=)?"
+    r"(?P<merge>@(?P<key>\w*))?(?P<retain>~)?"
 )
 
 
@@ -51,6 +53,7 @@ class Field(msgspec.Struct, frozen=True):
     number: tuple[int, ...] = ()  # in protobuf, from the outermost message; () has none
     required: bool = False
     optional: bool = False
+    written: bool = False
     merge_key: str | None = None  # "" merges a list of scalars as a set
     retains_keys: bool = False
 
@@ -85,6 +88,7 @@ def _field(struct: str, token: str) -> Field:
         number=tuple(int(part) for part in (match["number"] or "").split(".") if part),
         required=match["required"] is not None,
         optional=match["optional"] is not None,
+        written=match["written"] is not None,
         merge_key=match["key"] if match["merge"] else None,
         retains_keys=match["retain"] is not None,
     )

@@ -8,30 +8,30 @@ ClientIPConfig: timeoutSeconds#1:int?
 ConfigMap: apiVersion binaryData#3:{bytes} data#2:{string} immutable#4:bool? kind
     metadata#1:ObjectMeta
 ConfigMapNodeConfigSource: kubeletConfigKey#5! name#2! namespace#1! resourceVersion#4 uid#3
-ContainerImage: names#1:[string] sizeBytes#2:long
+ContainerImage: names#1:[string]= sizeBytes#2:long
 DaemonEndpoint: Port#1!:int
-Event: action#12 apiVersion count#8:int eventTime#10:microtime firstTimestamp#6:time
-    involvedObject#2!:ObjectReference kind lastTimestamp#7:time message#4 metadata#1!:ObjectMeta
-    reason#3 related#13:ObjectReference reportingComponent#14 reportingInstance#15
-    series#11:EventSeries source#5:EventSource type#9
+Event: action#12 apiVersion count#8:int eventTime#10:microtime= firstTimestamp#6:time=
+    involvedObject#2!:ObjectReference kind lastTimestamp#7:time= message#4 metadata#1!:ObjectMeta
+    reason#3 related#13:ObjectReference reportingComponent#14= reportingInstance#15=
+    series#11:EventSeries source#5:EventSource= type#9
 EventSeries: count#1:int lastObservedTime#2:microtime
 EventSource: component#1 host#2
-Lease: apiVersion kind metadata#1:ObjectMeta spec#2:LeaseSpec
+Lease: apiVersion kind metadata#1:ObjectMeta spec#2:LeaseSpec=
 LeaseSpec: acquireTime#3:microtime holderIdentity#1? leaseDurationSeconds#2:int?
     leaseTransitions#5:int? preferredHolder#7? renewTime#4:microtime strategy#6?
 LimitRange: apiVersion kind metadata#1:ObjectMeta spec#2:LimitRangeSpec
 LimitRangeItem: default#4:{quantity} defaultRequest#5:{quantity} max#2:{quantity}
     maxLimitRequestRatio#6:{quantity} min#3:{quantity} type#1!
-LimitRangeSpec: limits#1!:[LimitRangeItem]
+LimitRangeSpec: limits#1!:[LimitRangeItem]=
 LoadBalancerIngress: hostname#2 ip#1 ipMode#3? ports#4:[PortStatus]
 LoadBalancerStatus: ingress#1:[LoadBalancerIngress]
 Namespace: apiVersion kind metadata#1:ObjectMeta spec#2:NamespaceSpec status#3:NamespaceStatus
-NamespaceCondition: lastTransitionTime#4:time message#6 reason#5 status#2! type#1!
+NamespaceCondition: lastTransitionTime#4:time= message#6 reason#5 status#2! type#1!
 NamespaceSpec: finalizers#1:[string]
 NamespaceStatus: conditions#2:[NamespaceCondition]@type phase#1
 Node: apiVersion kind metadata#1:ObjectMeta spec#2:NodeSpec status#3:NodeStatus
 NodeAddress: address#2! type#1!
-NodeCondition: lastHeartbeatTime#3:time lastTransitionTime#4:time message#6 reason#5 status#2!
+NodeCondition: lastHeartbeatTime#3:time= lastTransitionTime#4:time= message#6 reason#5 status#2!
     type#1!
 NodeConfigSource: configMap#2:ConfigMapNodeConfigSource
 NodeConfigStatus: active#2:NodeConfigSource assigned#1:NodeConfigSource error#4
@@ -74,7 +74,7 @@ ServiceSpec: allocateLoadBalancerNodePorts#20:bool? clusterIP#3 clusterIPs#18:[s
     loadBalancerIP#8 loadBalancerSourceRanges#9:[string] ports#1:[ServicePort]@port
     publishNotReadyAddresses#13:bool selector#2:{string} sessionAffinity#7
     sessionAffinityConfig#14:SessionAffinityConfig trafficDistribution#23? type#4
-ServiceStatus: conditions#2:[Condition]@type loadBalancer#1:LoadBalancerStatus
+ServiceStatus: conditions#2:[Condition]@type loadBalancer#1:LoadBalancerStatus=
 SessionAffinityConfig: clientIP#1:ClientIPConfig
 Taint: effect#3! key#1! timeAdded#4:time value#2
 """

@@ -23,13 +23,13 @@ ContainerRestartRule: action#1! exitCodes#2:ContainerRestartRuleOnExitCodes
 ContainerRestartRuleOnExitCodes: operator#1! values#2:[int]
 ContainerState: running#2:ContainerStateRunning terminated#3:ContainerStateTerminated
     waiting#1:ContainerStateWaiting
-ContainerStateRunning: startedAt#1:time
-ContainerStateTerminated: containerID#7 exitCode#1!:int finishedAt#6:time message#4 reason#3
-    signal#2:int startedAt#5:time
+ContainerStateRunning: startedAt#1:time=
+ContainerStateTerminated: containerID#7 exitCode#1!:int finishedAt#6:time= message#4 reason#3
+    signal#2:int startedAt#5:time=
 ContainerStateWaiting: message#2 reason#1
 ContainerStatus: allocatedResources#10:{quantity} allocatedResourcesStatus#14:[ResourceStatus]@name
-    containerID#8 image#6! imageID#7! lastState#3:ContainerState name#1! ready#4!:bool
-    resources#11:ResourceRequirements restartCount#5!:int started#9:bool? state#2:ContainerState
+    containerID#8 image#6! imageID#7! lastState#3:ContainerState= name#1! ready#4!:bool
+    resources#11:ResourceRequirements restartCount#5!:int started#9:bool? state#2:ContainerState=
     stopSignal#15? user#13:ContainerUser volumeMounts#12:[VolumeMountStatus]@mountPath
 ContainerUser: linux#1:LinuxContainerUser
 EnvFromSource: configMapRef#2:ConfigMapEnvSource prefix#1 secretRef#3:SecretEnvSource
@@ -78,7 +78,7 @@ PodAffinityTerm: labelSelector#1:LabelSelector matchLabelKeys#5:[string]
     topologyKey#3!
 PodAntiAffinity: preferredDuringSchedulingIgnoredDuringExecution#2:[WeightedPodAffinityTerm]
     requiredDuringSchedulingIgnoredDuringExecution#1:[PodAffinityTerm]
-PodCondition: lastProbeTime#3:time lastTransitionTime#4:time message#6 observedGeneration#7:long
+PodCondition: lastProbeTime#3:time= lastTransitionTime#4:time= message#6 observedGeneration#7:long
     reason#5 status#2! type#1!
 PodDNSConfig: nameservers#1:[string] options#3:[PodDNSConfigOption] searches#2:[string]
 PodDNSConfigOption: name#1 value#2?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STRUCTS = """
 Deployment: apiVersion kind metadata#1:ObjectMeta spec#2:DeploymentSpec status#3:DeploymentStatus
-DeploymentCondition: lastTransitionTime#7:time lastUpdateTime#6:time message#5 reason#4 status#2!
+DeploymentCondition: lastTransitionTime#7:time= lastUpdateTime#6:time= message#5 reason#4 status#2!
     type#1!
 DeploymentSpec: minReadySeconds#5:int paused#7:bool progressDeadlineSeconds#9:int? replicas#1:int?
     revisionHistoryLimit#6:int? selector#2!:LabelSelector strategy#4:DeploymentStrategy~
@@ -14,7 +14,7 @@ DeploymentStatus: availableReplicas#4:int collisionCount#8:int?
     replicas#2:int terminatingReplicas#9:int? unavailableReplicas#5:int updatedReplicas#3:int
 DeploymentStrategy: rollingUpdate#2:RollingUpdateDeployment type#1
 Job: apiVersion kind metadata#1:ObjectMeta spec#2:JobSpec status#3:JobStatus
-JobCondition: lastProbeTime#3:time lastTransitionTime#4:time message#6 reason#5 status#2! type#1!
+JobCondition: lastProbeTime#3:time= lastTransitionTime#4:time= message#6 reason#5 status#2! type#1!
 JobSpec: activeDeadlineSeconds#3:long? backoffLimit#7:int? backoffLimitPerIndex#12:int?
     completionMode#9? completions#2:int? managedBy#15? manualSelector#5:bool?
     maxFailedIndexes#13:int? parallelism#1:int? podFailurePolicy#11:PodFailurePolicy
@@ -30,7 +30,7 @@ PodFailurePolicyRule: action#1! onExitCodes#2:PodFailurePolicyOnExitCodesRequire
     onPodConditions#3:[PodFailurePolicyOnPodConditionsPattern]
 PodTemplateSpec: metadata#1:ObjectMeta spec#2:PodSpec
 ReplicaSet: apiVersion kind metadata#1:ObjectMeta spec#2:ReplicaSetSpec status#3:ReplicaSetStatus
-ReplicaSetCondition: lastTransitionTime#3:time message#5 reason#4 status#2! type#1!
+ReplicaSetCondition: lastTransitionTime#3:time= message#5 reason#4 status#2! type#1!
 ReplicaSetSpec: minReadySeconds#4:int replicas#1:int? selector#2!:LabelSelector
     template#3:PodTemplateSpec
 ReplicaSetStatus: availableReplicas#5:int conditions#6:[ReplicaSetCondition]@type
