@@ -12,7 +12,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -98,11 +98,38 @@ def read_merged(files: Sequence[Path]) -> Kubeconfig:
     return Kubeconfig(current, merged["clusters"], merged["users"], merged["contexts"])
 
 
+class Named(msgspec.Struct, frozen=True):
+    """What a file says under one name: its item in each section, and the selected context."""
+
+    items: dict[str, dict[str, Any]]
+    selected: str
+
+    @property
+    def cluster(self) -> Any:
+        return self.items.get("clusters", {}).get("cluster")
+
+
 class KubeconfigFile:
     """One file, edited under its lock."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+
+    def look(self, name: str) -> Named:
+        """What stands under `name`. ConfigError where the file could not be edited either."""
+        try:
+            with _locked(self.path):
+                document = _read(self.path) if self.path.exists() else {}
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from error
+        found = {
+            section: item
+            for section in SECTIONS
+            for item in _items(self.path, document, section)
+            if item["name"] == name
+        }
+        selected = document.get("current-context")
+        return Named(found, selected if isinstance(selected, str) else "")
 
     def add(
         self,
@@ -127,18 +154,28 @@ class KubeconfigFile:
                 document["current-context"] = name
         return before if isinstance(before, str) and before != name else ""
 
-    def remove(self, name: str, *, restore: str = "") -> None:
-        """Takes `name` out; if it is still selected, `restore` is, or nothing if that is gone."""
+    def remove(
+        self,
+        name: str,
+        *,
+        restore: str = "",
+        instead: Mapping[str, dict[str, Any]] | None = None,
+    ) -> None:
+        """Takes `name` out, and puts the items of `instead` where it was.
+
+        If it is still selected, `restore` is, or nothing if that is gone.
+        """
         if not self.path.exists():
             return
         with self._editing() as document:
             for section in SECTIONS:
-                document[section] = [
-                    item for item in _items(self.path, document, section) if item["name"] != name
-                ]
+                kept = [i for i in _items(self.path, document, section) if i["name"] != name]
+                if instead is not None and section in instead:
+                    kept.append(instead[section])
+                document[section] = kept
             if document.get("current-context") == name:
-                kept = [item["name"] for item in document["contexts"]]
-                document["current-context"] = restore if restore in kept else ""
+                names = [item["name"] for item in document["contexts"]]
+                document["current-context"] = restore if restore in names else ""
 
     @contextmanager
     def _editing(self) -> Iterator[dict[str, Any]]:

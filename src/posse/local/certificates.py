@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -44,6 +45,21 @@ class Authority:
     def expires(self) -> float:
         """Seconds since the epoch."""
         return self._certificate.not_valid_after_utc.timestamp()
+
+    def lasts(self, days: int) -> bool:
+        """It is valid now, and will be for so many days."""
+        return _lasts(self._certificate, self._world, days)
+
+    def vouches_for(self, certificate: bytes, key: bytes, *, days: int) -> bool:
+        """A certificate of ours with its own key, valid now and for so many days."""
+        try:
+            found = x509.load_pem_x509_certificate(certificate)
+            secret = serialization.load_pem_private_key(key, password=None)
+            found.verify_directly_issued_by(self._certificate)
+        except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+            return False
+        matches = secret.public_key() == found.public_key()
+        return matches and _lasts(found, self._world, days)
 
     def issue(self, names: Sequence[str], ips: Sequence[str], *, days: int) -> tuple[bytes, bytes]:
         """A certificate for servers at `names` and `ips` (and clients), and its key, as PEM."""
@@ -87,7 +103,10 @@ class Authority:
     def load(directory: Path, world: World) -> Authority:
         """The one stored there; FileNotFoundError where none is, ValueError for a broken one."""
         certificate = x509.load_pem_x509_certificate((directory / _CERTIFICATE).read_bytes())
-        key = serialization.load_pem_private_key((directory / _KEY).read_bytes(), password=None)
+        try:
+            key = serialization.load_pem_private_key((directory / _KEY).read_bytes(), password=None)
+        except (TypeError, UnsupportedAlgorithm) as error:
+            raise ValueError(f"{directory / _KEY} cannot be read: {error}") from error
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError(f"{directory / _KEY} holds no elliptic-curve key")
         if key.public_key() != certificate.public_key():
@@ -121,6 +140,12 @@ def write_private(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+
+
+def _lasts(certificate: x509.Certificate, world: World, days: int) -> bool:
+    now = datetime.fromtimestamp(int(world.now()), UTC)
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return begins <= now and now + timedelta(days=days) < ends
 
 
 def _builder(world: World, subject: x509.Name, days: int) -> x509.CertificateBuilder:

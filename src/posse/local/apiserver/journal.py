@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _APPLICATION = 0x506F7373  # "Poss"
 _FORMAT = 1
 _BATCH = 512
+_REMEDY = "it was left as it is: put a copy in its place, or `posse down --purge` to start anew"
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -249,7 +250,7 @@ def _prepare(database: sqlite3.Connection, path: Path, power_safe: bool) -> None
         return
     fault = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if fault != "ok":
-        raise JournalError(f"the store in {path} is damaged: {fault}")
+        raise JournalError(f"the store in {path} is damaged: {fault}; {_REMEDY}")
 
 
 def _create(database: sqlite3.Connection) -> None:
@@ -266,4 +267,4 @@ def _create(database: sqlite3.Connection) -> None:
 
 
 def _unreadable(path: Path, error: sqlite3.Error) -> JournalError:
-    return JournalError(f"the store in {path} cannot be read: {error}")
+    return JournalError(f"the store in {path} cannot be read: {error}; {_REMEDY}")

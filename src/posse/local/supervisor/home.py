@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import logging
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -24,6 +25,8 @@ from posse.local.supervisor.states import Address
 from posse.world import World
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 POLL = 0.02
 TOKENS = ("admin", "scheduler", "controllers", "core", "node", "kubelet")
@@ -92,12 +95,18 @@ class Home:
     def lock(self, name: str) -> Path:
         return self.path / "locks" / name
 
+    @property
+    def partial(self) -> Path:
+        """Where files lie until they are whole; a kill may leave some."""
+        return self.path / "partial"
+
     def prepare(self) -> None:
         """Make the directories; nobody else may look into them."""
         try:
             for directory in (
                 self.path,
                 self.pki,
+                self.partial,
                 *(self.path / d for d in ("tokens", "logs", "locks")),
             ):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +116,7 @@ class Home:
 
     def write(self, path: Path, content: bytes) -> None:
         """Replace a file in one step, mode 0600: a reader sees the old one or the new one."""
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=self.partial, prefix=f"{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -143,16 +152,22 @@ class Home:
 
     def secret(self, user: str, world: World) -> str:
         """The user's token, made when it is first asked for."""
-        path = self.token(user)
-        if not path.exists():
-            self.write(path, world.entropy(32).hex().encode())
-        return path.read_text().strip()
+        return self._kept(self.token(user), lambda: world.entropy(32).hex())
 
     def name(self, world: World) -> str:
         """Who this cluster's services are in their leases: the same after every restart."""
-        if not self.identity.exists():
-            self.write(self.identity, f"posse-{world.suffix(8)}".encode())
-        return self.identity.read_text().strip()
+        return self._kept(self.identity, lambda: f"posse-{world.suffix(8)}")
+
+    def _kept(self, path: Path, make: Callable[[], str]) -> str:
+        """The text of a file; where there is none to read, it is made."""
+        try:
+            text = path.read_bytes().decode("ascii").strip()
+        except (FileNotFoundError, UnicodeDecodeError):
+            text = ""
+        if not (text and text.isprintable()):
+            text = make()
+            self.write(path, text.encode())
+        return text
 
     def held(self, name: str) -> bool:
         """Somebody holds that lock now."""
@@ -165,12 +180,24 @@ class Home:
         finally:
             os.close(descriptor)
 
+    def holder(self, name: str) -> int | None:
+        """The process that holds the lock now, as it has signed it."""
+        if not self.held(name):
+            return None
+        try:
+            return int(self.lock(name).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
     @contextmanager
     def holding(self, name: str) -> Iterator[bool]:
         """Take the lock if it is free; says whether it is ours."""
         descriptor = os.open(self.lock(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            yield _try_lock(descriptor, fcntl.LOCK_EX)
+            ours = _try_lock(descriptor, fcntl.LOCK_EX)
+            if ours:
+                _sign(descriptor)
+            yield ours
         finally:
             os.close(descriptor)
 
@@ -197,6 +224,7 @@ class Home:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if _try_lock(descriptor, fcntl.LOCK_EX) and path.exists() and _same(descriptor, path):
+            _sign(descriptor)
             return descriptor
         os.close(descriptor)
         return None
@@ -204,6 +232,14 @@ class Home:
 
 def _same(descriptor: int, path: Path) -> bool:
     return os.path.samestat(os.fstat(descriptor), path.stat())
+
+
+def _sign(descriptor: int) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    except OSError as error:  # a full disk: the lock is ours all the same
+        log.warning("a lock could not be signed: %s", error)
 
 
 async def until(holds: Callable[[], bool]) -> None:

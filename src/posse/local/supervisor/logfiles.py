@@ -38,6 +38,13 @@ def rotate(path: Path) -> None:
     path.replace(path.with_name(f"{path.name}.1"))
 
 
+def last_words(path: Path) -> str:
+    """The message of the last line, without its date and place."""
+    lines = tail(path, 1)
+    head, colon, message = lines[-1].partition(": ") if lines else ("", "", "")
+    return message if colon else head
+
+
 def tail(path: Path, lines: int = 10) -> list[str]:
     """The last lines, from however large a file."""
     try:

@@ -19,8 +19,10 @@ from posse.version import __version__
 MOST_NODES = 65_536
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`nodes` are Node manifests; without them, `simulate` equal nodes are made."""
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Written whole: a default left out would be that of whichever version reads it.
+
+    `nodes` are Node manifests; without them, `simulate` equal nodes are made."""
 
     simulate: int = 0
     gpus: int = 0

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from posse.kube.connection import Connection
 from posse.kube.errors import KubeError
 from posse.local.supervisor.connecting import connect
-from posse.local.supervisor.errors import ClusterError
+from posse.local.supervisor.errors import UNABLE, ClusterError
 from posse.local.supervisor.home import Home
+from posse.local.supervisor.logfiles import last_words
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.preparing import prepare
 from posse.local.supervisor.readiness import missing
@@ -22,6 +23,7 @@ from posse.world import World
 log = logging.getLogger(__name__)
 
 POLL = 0.05
+GLANCE = 1.0
 LOCK = "supervisor"
 SERVICES = ("apiserver", "scheduler", "controllers", "core", "node")
 
@@ -37,8 +39,9 @@ class Supervisor:
         self._world = world
         self._options = options
         self._program = tuple(program)
-        self._began = world.now()
+        self._began = world.monotonic()
         self._state = State(os.getpid())
+        self._unable: asyncio.Future[str] | None = None
         self._supervision = Supervision(
             world,
             argv=lambda service: (*self._program, service, "--home", str(home.path)),
@@ -53,13 +56,33 @@ class Supervisor:
             if not ours:
                 raise ClusterError(f"a cluster is already running in {self._home.path}")
             self._home.address.unlink(missing_ok=True)
+            self._unable = asyncio.get_running_loop().create_future()
             self._tell()
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._bring_up(tasks, on_ready))
+                    giving_up = tasks.create_task(self._give_up(self._unable))
+                    tasks.create_task(self._until_homeless())
+                    await self._bring_up(tasks, on_ready)
+                    giving_up.cancel()
+            except BaseExceptionGroup as group:
+                reasons = group.subgroup(ClusterError)
+                raise _first(reasons) if reasons is not None else group from None
             finally:
                 await self._supervision.stop()
                 self._home.state.unlink(missing_ok=True)
+
+    async def _give_up(self, unable: asyncio.Future[str]) -> None:
+        """A service that cannot work keeps a cluster from ever being ready: say so at once."""
+        service = await unable
+        raise ClusterError(last_words(self._home.log(service)) or f"the {service} cannot run")
+
+    async def _until_homeless(self) -> None:
+        """Whoever deletes the home wants no cluster in it."""
+        lock = self._home.lock(LOCK)
+        ours = lock.stat().st_ino
+        while lock.exists() and lock.stat().st_ino == ours:  # noqa: ASYNC110
+            await asyncio.sleep(GLANCE)
+        raise ClusterError(f"{self._home.path} is gone, and the cluster with it")
 
     async def _bring_up(
         self, tasks: asyncio.TaskGroup, on_ready: Callable[[], None] | None
@@ -99,8 +122,10 @@ class Supervisor:
         identity = self._home.name(self._world)
         names = [node["metadata"]["name"] for node in self._options.manifests()]
         while True:
+            # The moment of our start on today's wall clock, which may have been set since.
+            began = self._world.now() - (self._world.monotonic() - self._began)
             lack = await missing(
-                connection, self._world, identity=identity, nodes=names, since=self._began
+                connection, self._world, identity=identity, nodes=names, since=began
             )
             if lack is None:
                 return
@@ -121,9 +146,18 @@ class Supervisor:
             ServiceState(c.name, c.pid, c.restarts, c.since, c.exit_code)
             for c in self._supervision.children.values()
         )
+        for child in self._supervision.children.values():
+            ended = child.pid == 0 and child.exit_code == UNABLE
+            if ended and self._unable is not None and not self._unable.done():
+                self._unable.set_result(child.name)
         state = self._state
         told = State(state.pid, services, state.ready, state.failing, state.problem)
         try:
             self._home.save(self._home.state, told)
         except OSError as error:  # a full disk must not end what runs
             log.warning("the state could not be written: %s", error)
+
+
+def _first(group: BaseExceptionGroup[ClusterError]) -> BaseException:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

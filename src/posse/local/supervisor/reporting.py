@@ -34,10 +34,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 async def status(home: Home, world: World) -> Report:
     where = str(home.path)
-    state = home.load(home.state, State) if home.held(LOCK) else None
+    if not home.held(LOCK):
+        return Report(running=False, home=where)
+    state = home.load(home.state, State)
     options = home.load(home.options, Options)
     if state is None or options is None:
-        return Report(running=False, home=where)
+        damaged = home.state if state is None else home.options
+        pid = home.holder(LOCK) or 0
+        return Report(running=True, home=where, pid=pid, problem=f"{damaged} cannot be read")
     base = Report(
         running=True,
         home=where,

@@ -8,6 +8,7 @@ a killed supervisor are still ending.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import sys
@@ -18,7 +19,7 @@ from typing import Any
 from posse.kube.connection import Connection
 from posse.local.supervisor import lifeline
 from posse.local.supervisor.connecting import connect
-from posse.local.supervisor.errors import ClusterError
+from posse.local.supervisor.errors import UNABLE, ClusterError
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.states import Address
@@ -43,6 +44,7 @@ USERS = {
 
 
 async def apiserver(home: Home, world: World) -> None:
+    from posse.local.apiserver.journal import JournalError
     from posse.local.apiserver.program import ApiServerConfig, run
 
     options = _options(home)
@@ -56,9 +58,22 @@ async def apiserver(home: Home, world: World) -> None:
         port=before.port if before is not None else options.port,
         authority=home.authority,
         kubelet_token=home.secret("kubelet", world),
-        on_ready=lambda port: home.save(home.address, Address(port)),
+        on_ready=lambda port: _tell_address(home, Address(port)),
     )
-    await run(config, world)
+    try:
+        await run(config, world)
+    except JournalError as error:
+        raise ClusterError(str(error)) from error
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise ClusterError(f"port {config.port} is taken by another program") from error
+
+
+def _tell_address(home: Home, address: Address) -> None:
+    """Nothing is written where it is known: a full disk keeps no server from coming back."""
+    if home.load(home.address, Address) != address:
+        home.save(home.address, address)
 
 
 async def scheduler(home: Home, world: World) -> None:
@@ -139,7 +154,7 @@ def run(service: str, home: Path, program: Sequence[str] = PROGRAM) -> int:
                 runner.run(main(service, home, world))
     except ClusterError as error:
         log.error("%s", error)
-        return 1
+        return UNABLE
     except Exception:  # the last line of the log says why a process ended
         log.exception("%s failed", service)
         return 1

@@ -12,23 +12,22 @@ from pathlib import Path
 
 import msgspec
 
-from posse.local.certificates import Authority, create_authority
 from posse.local.supervisor import contexts, lifeline
-from posse.local.supervisor.errors import ClusterError
-from posse.local.supervisor.home import TOKENS, Home
-from posse.local.supervisor.logfiles import LARGEST, rotate, tail
+from posse.local.supervisor.errors import UNABLE, ClusterError
+from posse.local.supervisor.establishing import establish
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.logfiles import LARGEST, last_words, rotate, tail
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.overseer import LOCK, Supervisor
 from posse.local.supervisor.services import PROGRAM
 from posse.local.supervisor.states import Address, State
-from posse.local.supervisor.stopping import end_supervisor
+from posse.local.supervisor.stopping import end_supervisor, services_gone
 from posse.world import World
 
 log = logging.getLogger(__name__)
 
 CEILING = 120.0
 POLL = 0.05
-CERTIFICATE_DAYS = 3650
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -52,23 +51,21 @@ async def up(
     """Start the cluster of this home, or find it running as asked; raises ClusterError."""
     options.check()
     home.prepare()
-    busy = f"another `up` or `down` of {home.path} has not ended; try again"
-    async with home.waiting_for("command", ceiling, busy):
+    async with home.waiting_for("command", ceiling, _busy(home)):
         already = home.held(LOCK)
         if already:
             _compare(home, options)
             process = None
         else:
-            _check_port(options.port)
-            establish(home, options, world)
+            await _make_ready(home, options, world, kubeconfig)
             process = _spawn(home, program)
         try:
             state, address = await _until_ready(home, process, ceiling)
+            file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
         except BaseException:
             if process is not None:
                 await _withdraw(home, process)
             raise
-        file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
     return Started(address.server, state.pid, len(options.manifests()), already, file)
 
 
@@ -85,56 +82,45 @@ async def foreground(
     """The same cluster under this very process, until it is cancelled."""
     options.check()
     home.prepare()
-    if home.held(LOCK):
-        raise ClusterError(f"a cluster is already running in {home.path}; run `posse down` first")
-    _check_port(options.port)
-    establish(home, options, world)
     ready = asyncio.Event()
-    supervising = asyncio.create_task(Supervisor(home, world, program).run(ready.set))
     waiting = asyncio.create_task(ready.wait())
+    supervising: asyncio.Task[None] | None = None
     try:
-        await asyncio.wait((supervising, waiting), return_when=asyncio.FIRST_COMPLETED)
-        address = home.load(home.address, Address)
-        if ready.is_set() and address is not None:
-            file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
-            if on_ready is not None:
-                nodes = len(options.manifests())
-                on_ready(Started(address.server, os.getpid(), nodes, False, file))
+        async with home.waiting_for("command", CEILING, _busy(home)):
+            if home.held(LOCK):
+                raise ClusterError(
+                    f"a cluster is already running in {home.path}; run `posse down` first"
+                )
+            await _make_ready(home, options, world, kubeconfig)
+            supervising = asyncio.create_task(Supervisor(home, world, program).run(ready.set))
+            await asyncio.wait((supervising, waiting), return_when=asyncio.FIRST_COMPLETED)
+            address = home.load(home.address, Address)
+            if ready.is_set() and address is not None:
+                file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
+                if on_ready is not None:
+                    nodes = len(options.manifests())
+                    on_ready(Started(address.server, os.getpid(), nodes, False, file))
         await supervising
     finally:
-        for task in (waiting, supervising):
+        tasks = [waiting] if supervising is None else [waiting, supervising]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(waiting, supervising, return_exceptions=True)
-        contexts.remove(home)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if supervising is not None:
+            contexts.remove(home)
 
 
-def establish(home: Home, options: Options, world: World) -> None:
-    """Write everything that the services read: options, certificates, tokens, identity."""
-    try:
-        home.state.unlink(missing_ok=True)
-        home.save(home.options, options)
-        home.name(world)
-        for user in TOKENS:
-            home.secret(user, world)
-        _certify(home, world)
-    except OSError as error:
-        raise ClusterError(f"cannot write to {home.path}: {error.strerror or error}") from error
+def _busy(home: Home) -> str:
+    return f"another `up` or `down` of {home.path} has not ended; try again"
 
 
-def _certify(home: Home, world: World) -> None:
-    if not home.authority.exists():
-        create_authority(world).store(home.pki)
-    authority = Authority.load(home.pki, world)
-    for service in ("apiserver", "node"):
-        if home.certificate(service).exists() and home.key(service).exists():
-            continue
-        certificate, key = authority.issue(
-            ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
-            ["127.0.0.1"],
-            days=CERTIFICATE_DAYS,
-        )
-        home.write(home.key(service), key)
-        home.write(home.certificate(service), certificate)
+async def _make_ready(home: Home, options: Options, world: World, kubeconfig: Path | None) -> None:
+    """Whatever can be found out before anything is started is found out here."""
+    contexts.check(kubeconfig)
+    # Those of a killed supervisor need a moment to notice, and to let go of their port.
+    await services_gone(home)
+    _check_port(options.port)
+    establish(home, options, world)
 
 
 def _compare(home: Home, options: Options) -> None:
@@ -191,12 +177,11 @@ async def _until_ready(home: Home, process: int | None, ceiling: float) -> tuple
                 address = home.load(home.address, Address)
                 if state is not None and state.ready and address is not None:
                     return state, address
-                if process is not None and _ended(process):
-                    raise ClusterError(
-                        "the supervisor ended before the cluster was ready; "
-                        f"see {home.log('supervisor')}",
-                        tail(home.log("supervisor")),
-                    )
+                if process is None:
+                    if not home.held(LOCK):
+                        raise ClusterError("the cluster that was starting has ended; try again")
+                elif (code := _exit_code(process)) is not None:
+                    raise _ended_early(home, code)
                 await asyncio.sleep(POLL)
     except TimeoutError:
         failing = state.failing if state is not None and state.failing else "supervisor"
@@ -207,14 +192,26 @@ async def _until_ready(home: Home, process: int | None, ceiling: float) -> tuple
         ) from None
 
 
-def _ended(process: int) -> bool:
+def _ended_early(home: Home, code: int) -> ClusterError:
+    file = home.log("supervisor")
+    if code == UNABLE:
+        return ClusterError(last_words(file) or f"the cluster cannot run; see {file}")
+    return ClusterError(
+        f"the supervisor ended before the cluster was ready; see {file}", tail(file)
+    )
+
+
+def _exit_code(process: int) -> int | None:
+    """Of a child that has ended."""
     try:
-        return os.waitpid(process, os.WNOHANG)[0] == process
+        pid, status = os.waitpid(process, os.WNOHANG)
     except ChildProcessError:
-        return True
+        return -1
+    return os.waitstatus_to_exitcode(status) if pid == process else None
 
 
 async def _withdraw(home: Home, process: int) -> None:
     """What could not be started is not left half-started."""
-    if not _ended(process):
+    if _exit_code(process) is None:
         await end_supervisor(home, process)
+    home.address.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from posse.kube.config import ConfigError
 from posse.local.supervisor import contexts
 from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.home import Home, until
@@ -36,15 +37,18 @@ async def down(home: Home, *, purge: bool = False) -> Stopped:
         state = home.load(home.state, State)
         running = home.held(LOCK)
         if running:
-            if state is None:
+            pid = home.holder(LOCK) or (state.pid if state is not None else None)
+            if pid is None:
                 raise ClusterError(f"a supervisor runs in {home.path} but says not who it is")
-            await end_supervisor(home, state.pid)
-        await _services_gone(home)
-        contexts.remove(home)
+            await end_supervisor(home, pid)
+        await services_gone(home)
+        complaint = _put_contexts_back(home)
         for path in (home.state, home.address):
             path.unlink(missing_ok=True)
         if purge:
             _purge(home)
+    if complaint:
+        raise ClusterError(f"the cluster has stopped, but its context is left: {complaint}")
     return Stopped(running, purge)
 
 
@@ -61,7 +65,16 @@ async def end_supervisor(home: Home, pid: int) -> None:
     await _within(LAST_MOMENT, lambda: _gone(pid))
 
 
-async def _services_gone(home: Home) -> None:
+def _put_contexts_back(home: Home) -> str:
+    """A kubeconfig that cannot be edited keeps nothing else from being stopped and purged."""
+    try:
+        contexts.remove(home)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+async def services_gone(home: Home) -> None:
     """A service whose supervisor was killed needs a moment to notice."""
     for service in SERVICES:
         if not await _free(home, service, 15.0):
@@ -101,7 +114,7 @@ def _alive(pid: int) -> bool:
 
 
 def _purge(home: Home) -> None:
-    for directory in (home.pki, home.path / "tokens", home.path / "logs"):
+    for directory in (home.pki, home.partial, home.path / "tokens", home.path / "logs"):
         shutil.rmtree(directory, ignore_errors=True)
     for path in (home.options, home.identity):
         path.unlink(missing_ok=True)
