@@ -340,7 +340,9 @@ async def test_a_bind_whose_answer_was_lost_is_not_sent_again(rig: Rig) -> None:
     rig.nodes(1)
     rig.api.fault = on(BINDING, "lose", 1)
     async with rig.running():
+        await rig.settle()
         rig.api.put("pods", pod("a"))
+        rig.api.hold_back("pods")
         await rig.settle()
     tries = [path for _, _, path in rig.api.attempts if path.endswith("a/binding")]
     assert len(tries) == 1
@@ -382,14 +384,14 @@ async def test_no_new_run_begins_under_the_phase_of_the_old_one(rig: Rig) -> Non
 async def test_priorities_are_known_before_anything_is_decided(rig: Rig) -> None:
     rig.nodes(1)
     rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
-    rig.api.put("podgroups", group("low", 1))
-    rig.api.put("pods", pod("low-0", "low"))
-    rig.api.put("podgroups", group("high", 1, priorityClassName="high"))
-    rig.api.put("pods", pod("high-0", "high"))
+    rig.api.put("podgroups", group("a", 1))
+    rig.api.put("pods", pod("a-0", "a"))
+    rig.api.put("podgroups", group("b", 1, priorityClassName="high"))
+    rig.api.put("pods", pod("b-0", "b"))
     rig.api.fault = on("priorityclasses$", 500, 8, "GET")
     async with rig.running():
         await rig.until(lambda: rig.api.placed())
-    assert rig.api.placed() == {"high-0": "n0"}
+    assert rig.api.placed() == {"b-0": "n0"}
 
 
 async def test_a_pod_that_another_scheduler_bound_unseen_is_not_called_unschedulable(

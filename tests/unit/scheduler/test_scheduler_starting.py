@@ -212,13 +212,13 @@ async def test_a_pod_with_resource_claims_is_never_bound_and_says_why(rig: Rig) 
 async def test_the_higher_priority_goes_first(rig: Rig, by: str) -> None:
     rig.nodes(1)
     rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
-    rig.api.put("podgroups", group("low", 1))
-    rig.api.put("pods", pod("low-0", "low", priority=5))
-    rig.api.put("podgroups", group("high", 1, priorityClassName="high" if by == "class" else ""))
-    rig.api.put("pods", pod("high-0", "high", priority=0 if by == "class" else 10))
+    rig.api.put("podgroups", group("a", 1))
+    rig.api.put("pods", pod("a-0", "a", priority=5))
+    rig.api.put("podgroups", group("b", 1, priorityClassName="high" if by == "class" else ""))
+    rig.api.put("pods", pod("b-0", "b", priority=0 if by == "class" else 10))
     async with rig.running():
         await rig.settle()
-        assert rig.api.placed() == {"high-0": "n0"}
+        assert rig.api.placed() == {"b-0": "n0"}
 
 
 async def test_a_verdict_that_does_not_stand_is_not_written(rig: Rig) -> None:
