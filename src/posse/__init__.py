@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from posse.client.jobs import Instance, TrainingJob
     from posse.client.posse_client import PosseClient
     from posse.client.submitting.mpi import MPIJob
+    from posse.client.submitting.tf import TFJob, TFRole
 
 __all__ = [
     "Instance",
@@ -24,6 +25,8 @@ __all__ = [
     "MPIJob",
     "PosseClient",
     "PosseError",
+    "TFJob",
+    "TFRole",
     "TimedOut",
     "TrainingJob",
     "__version__",
@@ -36,6 +39,8 @@ _HOME = {
     "MPIJob": "posse.client.submitting.mpi",
     "PosseClient": "posse.client.posse_client",
     "PosseError": "posse.client.errors",
+    "TFJob": "posse.client.submitting.tf",
+    "TFRole": "posse.client.submitting.tf",
     "TimedOut": "posse.client.errors",
     "TrainingJob": "posse.client.jobs",
 }

@@ -22,5 +22,5 @@ def output_option(function: F) -> F:
 
 def type_option(function: F) -> F:
     return click.option(
-        "-T", "--type", "type_", default=None, help="The kind of job: mpi or mpijob."
+        "-T", "--type", "type_", default=None, help="The kind of job: tf or tfjob, mpi or mpijob."
     )(function)

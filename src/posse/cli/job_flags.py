@@ -25,7 +25,7 @@ RENAMED = {
 }
 
 
-def _many(*names: str, help: str, metavar: str = "KEY=VALUE") -> Callable[[F], F]:
+def many(*names: str, help: str, metavar: str = "KEY=VALUE") -> Callable[[F], F]:
     return click.option(*names, multiple=True, help=f"{help} May be repeated.", metavar=metavar)
 
 
@@ -38,28 +38,28 @@ def job_flags(function: F) -> F:
             click.option("--gpus", type=int, default=0, help="GPUs of each worker.", metavar="N"),
             click.option("--cpu", default="", help="CPUs of each pod, such as 4 or 500m."),
             click.option("--memory", default="", help="Memory of each pod, such as 16Gi."),
-            _many("--device", "devices", help="Another extended resource of each worker."),
-            _many("-e", "--env", "env", help="An environment variable."),
+            many("--device", "devices", help="Another extended resource of each worker."),
+            many("-e", "--env", "env", help="An environment variable."),
             click.option("--working-dir", default="/root", help="Where the command runs."),
             click.option("--shell", default="sh", help="The shell that runs the command."),
             click.option("--retry", type=int, default=0, help="How often to retry.", metavar="N"),
-            _many("-d", "--data", "data", help="A claim to mount.", metavar="CLAIM:PATH"),
-            _many(
+            many("-d", "--data", "data", help="A claim to mount.", metavar="CLAIM:PATH"),
+            many(
                 "--data-dir",
                 "data_dirs",
                 help="A directory of the node to mount.",
                 metavar="HOST[:PATH]",
             ),
-            _many(
+            many(
                 "--config-file",
                 "config_files",
                 help="A local file to mount.",
                 metavar="FILE[:PATH]",
             ),
-            _many("-a", "--annotation", "annotations", help="An annotation of job and pods."),
-            _many("-l", "--label", "labels", help="A label of job and pods."),
-            _many("--selector", "selectors", help="A node label the pods need."),
-            _many(
+            many("-a", "--annotation", "annotations", help="An annotation of job and pods."),
+            many("-l", "--label", "labels", help="A label of job and pods."),
+            many("--selector", "selectors", help="A node label the pods need."),
+            many(
                 "--toleration",
                 "tolerations",
                 help="A taint to tolerate, or `all`.",
@@ -79,7 +79,7 @@ def job_flags(function: F) -> F:
                 default="Always",
                 help="Always, IfNotPresent or Never.",
             ),
-            _many(
+            many(
                 "--image-pull-secret",
                 "--image-pull-secrets",
                 "image_pull_secrets",
@@ -116,7 +116,7 @@ def request_of(app: App, flags: dict[str, Any], words: Sequence[str]) -> dict[st
         ("--label", "labels"),
         ("--selector", "selectors"),
     ):
-        request[field] = _pairs(flag, request[field])
+        request[field] = pairs(flag, request[field])
     request["data"] = dict(_mount("--data", text, "") for text in request["data"])
     request["data_dirs"] = dict(_mount("--data-dir", t, t) for t in request["data_dirs"])
     request["config_files"] = dict(_config_file(text) for text in request["config_files"])
@@ -133,7 +133,7 @@ def request_of(app: App, flags: dict[str, Any], words: Sequence[str]) -> dict[st
     return request
 
 
-def _pairs(flag: str, texts: Sequence[str]) -> dict[str, str]:
+def pairs(flag: str, texts: Sequence[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -45,6 +45,7 @@ class TrainingJob(msgspec.Struct, frozen=True):
     requested_gpus: int
     allocated_gpus: int
     tensorboard: str
+    tensorboard_trouble: str = ""
 
     @property
     def chief(self) -> str:
@@ -58,7 +59,12 @@ class TrainingJob(msgspec.Struct, frozen=True):
 
 
 def read_job(
-    trainer: Trainer, job: dict[str, Any], pods: list[Pod], now: float, tensorboard: str = ""
+    trainer: Trainer,
+    job: dict[str, Any],
+    pods: list[Pod],
+    now: float,
+    tensorboard: str = "",
+    tensorboard_trouble: str = "",
 ) -> TrainingJob:
     metadata = job["metadata"]
     status = job.get("status") or {}
@@ -85,6 +91,7 @@ def read_job(
         requested_gpus=_requested_gpus(trainer, job),
         allocated_gpus=allocated if state not in FINISHED else 0,
         tensorboard=tensorboard,
+        tensorboard_trouble=tensorboard_trouble,
     )
 
 
@@ -100,7 +107,7 @@ def _instance(trainer: Trainer, pod: Pod, now: float) -> Instance:
         node=pod.spec.node_name or "N/A",
         node_ip=pod.status.host_ip,
         ip=pod.status.pod_ip,
-        chief=_role(pod) == trainer.chief,
+        chief=_is_chief(trainer, pod),
         gpus=pod_requests(pod.spec).get(GPU, 0),
         created=created,
     )
@@ -117,6 +124,13 @@ def pod_status(pod: Pod) -> str:
         if waiting and waiting.reason not in ("", "ContainerCreating", "PodInitializing"):
             return waiting.reason
     return pod.status.phase or "Pending"
+
+
+def _is_chief(trainer: Trainer, pod: Pod) -> bool:
+    """The role that always speaks, or the pod that its controller has named to do so."""
+    if trainer.chief:
+        return _role(pod) == trainer.chief
+    return pod.metadata.labels.get(keys.JOB_ROLE_LABEL) == "master"
 
 
 def _role(pod: Pod) -> str:

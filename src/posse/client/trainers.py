@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from posse.objects.kinds import MPI_JOB, Kind
+from posse.objects.kinds import MPI_JOB, TF_JOB, Kind
 
 
 class Trainer(msgspec.Struct, frozen=True):
@@ -12,7 +12,7 @@ class Trainer(msgspec.Struct, frozen=True):
     kind: Kind
     aliases: tuple[str, ...]
     replicas_field: str  # where the spec keeps its replica types
-    chief: str  # the replica type whose pod speaks for the job
+    chief: str = ""  # the replica type whose pod speaks for the job, where it is always one
 
     @property
     def title(self) -> str:
@@ -20,8 +20,9 @@ class Trainer(msgspec.Struct, frozen=True):
 
 
 MPI = Trainer("mpijob", MPI_JOB, ("mpi", "mpijob", "mj"), "mpiReplicaSpecs", "launcher")
+TF = Trainer("tfjob", TF_JOB, ("tf", "tfjob"), "tfReplicaSpecs")
 
-TRAINERS: tuple[Trainer, ...] = (MPI,)
+TRAINERS: tuple[Trainer, ...] = (TF, MPI)
 
 
 def trainer_named(alias: str) -> Trainer | None:

@@ -10,11 +10,15 @@ from posse.client.errors import JobExists, JobNotFound, PosseError, TimedOut
 from posse.client.happenings import Happening, read_happenings
 from posse.client.jobs import TrainingJob, read_job
 from posse.client.nodes import NodeUse, read_nodes
-from posse.client.submitting.tensorboard import tensorboard_name
+from posse.client.submitting.tensorboard import (
+    listening,
+    tensorboard_name,
+    tensorboard_selector,
+)
 from posse.client.trainers import TRAINERS, Trainer
-from posse.client.why import Explanation, explain
+from posse.client.why import Explanation, explain, why_not_running
 from posse.kube.connection import Connection
-from posse.kube.errors import AlreadyExists, NotFound
+from posse.kube.errors import AlreadyExists, Forbidden, NotFound
 from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import Kind
@@ -31,6 +35,8 @@ class Submission(Protocol):
 
     name: str
     priority: str
+    tensorboard: bool
+    log_directory: str
 
     def manifest(self) -> dict[str, Any]: ...
 
@@ -46,6 +52,11 @@ class Training:
         self, submission: Submission, *, dry_run: bool = False
     ) -> tuple[Trainer, dict[str, Any]]:
         """Create the job, then what belongs to it, owned by it so that it goes with it."""
+        machine = await self._this_machine() if submission.tensorboard else None
+        if machine is not None and (
+            shared := machine.metadata.annotations.get(keys.SHARED_DIRECTORY)
+        ):
+            submission.log_directory = f"{shared}/{self.namespace}/{submission.name}/logs"
         manifest = submission.manifest()
         trainer = next(t for t in TRAINERS if t.kind.kind == manifest["kind"])
         if submission.priority:
@@ -57,8 +68,7 @@ class Training:
         except AlreadyExists as error:
             raise JobExists(submission.name) from error
         if not dry_run:
-            for companion in submission.companions():
-                await self._create_owned(companion, job)
+            await self._create_companions(submission, job, on_this_machine=machine is not None)
         return trainer, job
 
     async def get(self, name: str, trainer: Trainer | None = None) -> TrainingJob:
@@ -136,8 +146,9 @@ class Training:
 
     async def events(self, name: str, trainer: Trainer | None = None) -> list[Happening]:
         trainer, job = await self._find(name, trainer)
-        about = {job["metadata"]["uid"], *(p.metadata.uid for p in await self._pods(job))}
-        group = await self._get_or_none(kinds.POD_GROUP, name, PodGroup)
+        pods = await self._pods(job)
+        about = {job["metadata"]["uid"], *(p.metadata.uid for p in pods)}
+        group = await self._group(name, pods)
         if group is not None:
             about.add(group.metadata.uid)
         events = await self._connection.list(kinds.EVENT, self.namespace)
@@ -168,15 +179,26 @@ class Training:
 
     async def _read(self, trainer: Trainer, job: dict[str, Any]) -> TrainingJob:
         pods = await self._pods(job)
-        url = await self._tensorboard(job["metadata"]["name"], pods)
-        return read_job(trainer, job, pods, self._connection.world.now(), url)
+        board = await self._tensorboard(job["metadata"]["name"], pods)
+        return read_job(trainer, job, pods, self._connection.world.now(), *board)
 
     async def _explain(self, name: str, trainer: Trainer | None) -> Explanation:
         trainer, job = await self._find(name, trainer)
         pods = await self._pods(job)
-        group = await self._get_or_none(kinds.POD_GROUP, name, PodGroup)
+        group = await self._group(name, pods)
         read = read_job(trainer, job, pods, self._connection.world.now())
         return explain(read, job, pods, group)
+
+    async def _group(self, job: str, pods: list[Pod]) -> PodGroup | None:
+        """The PodGroup that the pods name, or that has the job's name, in whichever dialect.
+
+        Where several have it, the one that the scheduler goes by is the one it has written on.
+        """
+        names = [group for pod in pods if (group := _group_named_by(pod))]
+        name = names[0] if names else job
+        found = [await self._get_or_none(kind, name, PodGroup) for kind in kinds.POD_GROUPS]
+        there = [group for group in found if group is not None]
+        return next((g for g in there if g.status.phase), there[0] if there else None)
 
     async def _get_or_none(self, kind: Kind, name: str, model: type[Any]) -> Any:
         try:
@@ -184,14 +206,40 @@ class Training:
         except NotFound:
             return None
 
-    async def _tensorboard(self, job: str, pods: list[Pod]) -> str:
+    async def _tensorboard(self, job: str, pods: list[Pod]) -> tuple[str, str]:
+        """Where a browser finds it, and why it does not run where that is so."""
         service = await self._get_or_none(kinds.SERVICE, tensorboard_name(job), dict)
         if service is None:
-            return ""
+            return "", ""
+        labels = ",".join(f"{k}={v}" for k, v in tensorboard_selector(job).items())
+        found = await self._connection.list(kinds.POD, self.namespace, model=Pod, labels=labels)
+        boards = sorted(found.items, key=lambda p: p.status.phase != "Running")
         ports = service["spec"].get("ports") or [{}]
         node_port = ports[0].get("nodePort")
-        host = next((p.status.host_ip for p in pods if p.status.host_ip), "")
-        return f"http://{host}:{node_port}" if node_port and host else ""
+        host = next((p.status.host_ip for p in (*boards, *pods) if p.status.host_ip), "")
+        if any(p.status.pod_ip.startswith("127.") for p in boards):
+            host = "127.0.0.1"
+        url = f"http://{host}:{node_port}" if node_port and host else ""
+        return url, next((why_not_running(p) for p in boards[:1]), "")
+
+    async def _this_machine(self) -> Node | None:
+        """The node that runs pods as processes of the machine that it is."""
+        try:
+            nodes = await self._connection.list(kinds.NODE, model=Node, labels=keys.ISOLATION_LABEL)
+        except Forbidden:
+            return None  # nodes are not everybody's business on a cluster of many machines
+        return nodes.items[0] if len(nodes.items) == 1 else None
+
+    async def _create_companions(
+        self, submission: Submission, job: dict[str, Any], *, on_this_machine: bool
+    ) -> None:
+        node_port: int | None = None
+        for companion in submission.companions():
+            if on_this_machine and node_port and companion["kind"] == "Deployment":
+                companion = listening(companion, "127.0.0.1", node_port)
+            created = await self._create_owned(companion, job)
+            if companion["kind"] == "Service":
+                node_port = created["spec"]["ports"][0].get("nodePort")
 
     async def _priority_class(self, name: str) -> None:
         try:
@@ -201,7 +249,7 @@ class Training:
                 f"the priority class {name} does not exist; create it first"
             ) from error
 
-    async def _create_owned(self, companion: dict[str, Any], job: dict[str, Any]) -> None:
+    async def _create_owned(self, companion: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
         owner = {
             "apiVersion": job["apiVersion"],
             "kind": job["kind"],
@@ -212,7 +260,7 @@ class Training:
         kind = _COMPANION_KINDS[companion["kind"]]
         name = companion["metadata"]["name"]
         try:
-            await self._connection.create(kind, owned, self.namespace)
+            return await self._connection.create(kind, owned, self.namespace)
         except AlreadyExists as error:
             existing = await self._connection.get(kind, name, self.namespace)
             owners = existing["metadata"].get("ownerReferences") or []
@@ -224,7 +272,7 @@ class Training:
             await self._connection.delete(
                 kind, name, self.namespace, uid=existing["metadata"]["uid"]
             )
-            await self._connection.create(kind, owned, self.namespace)
+            return await self._connection.create(kind, owned, self.namespace)
 
 
 def _belongs(pod: Pod, job: dict[str, Any]) -> bool:
@@ -234,6 +282,11 @@ def _belongs(pod: Pod, job: dict[str, Any]) -> bool:
         and pod.metadata.namespace == metadata["namespace"]
         and (pod.metadata.creation_timestamp or "") >= (metadata.get("creationTimestamp") or "")
     )
+
+
+def _group_named_by(pod: Pod) -> str:
+    annotations = pod.metadata.annotations
+    return annotations.get(keys.GROUP_NAME) or annotations.get(keys.VOLCANO_GROUP_NAME) or ""
 
 
 def as_document(job: TrainingJob) -> dict[str, Any]:

@@ -59,6 +59,21 @@ def explain(
     return Explanation(f"{name} waits: the scheduler has not looked at it yet.", False)
 
 
+def why_not_running(pod: Pod) -> str:
+    """What keeps one pod from running, as far as it says so; "" for one that runs."""
+    if pod.status.phase == "Running" and all(
+        c.state.running for c in pod.status.container_statuses
+    ):
+        return ""
+    if verdict := _pod_verdict(pod):
+        return verdict
+    for container in pod.status.container_statuses:
+        for state in (container.state.waiting, container.state.terminated):
+            if state is not None:
+                return f"{state.reason}: {state.message}" if state.message else state.reason
+    return pod_status(pod)
+
+
 def _group_verdict(group: PodGroup | None) -> Condition | None:
     for condition in group.status.conditions if group else ():
         if condition.type == "Unschedulable" and condition.status == "True":

@@ -19,6 +19,8 @@ SIMULATED_DURATION = "posse.dev/simulated-duration"
 SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
 WRITTEN_AS = "posse.dev/written-as"
 SIMULATED_LABEL = "posse.dev/simulated"
+ISOLATION_LABEL = "posse.dev/isolation"
+SHARED_DIRECTORY = "posse.dev/shared-directory"
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
@@ -95,6 +97,19 @@ OURS: tuple[Annotation, ...] = (
         "a node (label)",
         '`"true"`',
         "The node runs nothing: its pods only reach the states that they would reach.",
+    ),
+    Annotation(
+        ISOLATION_LABEL,
+        "a node (label)",
+        "`namespaces` or `none`",
+        "The node runs pods as processes of this machine, kept apart in this way.",
+    ),
+    Annotation(
+        SHARED_DIRECTORY,
+        "a node that is this machine",
+        "an absolute path",
+        "A directory that every pod of the node may mount by hostPath: what the pods of a job "
+        "share, such as the logs that its TensorBoard reads.",
     ),
 )
 

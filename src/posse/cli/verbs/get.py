@@ -56,4 +56,6 @@ def _page(job: TrainingJob) -> str:
     page = f"{head}\n\nInstances:\n{columns(rows, '  ')}"
     if job.tensorboard:
         page += f"\n\nTensorboard:\n  Your tensorboard will be available on:\n  {job.tensorboard}"
+        if job.tensorboard_trouble:
+            page += f"\n  It does not run: {job.tensorboard_trouble}"
     return page

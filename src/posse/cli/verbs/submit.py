@@ -6,12 +6,13 @@ import click
 
 from posse.cli.grammar import VerbGroup
 from posse.cli.verbs.submit_mpi import mpi
+from posse.cli.verbs.submit_tf import tf
 
 
 class Kinds(VerbGroup):
-    """`mpi`, `mpijob` and `mj` are one command."""
+    """Each kind under every name that people have for it."""
 
-    aliases: ClassVar = {"mpi": "mpijob", "mj": "mpijob"}
+    aliases: ClassVar = {"mpi": "mpijob", "mj": "mpijob", "tf": "tfjob"}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
@@ -23,3 +24,4 @@ def submit() -> None:
 
 
 submit.add_command(mpi, "mpijob")
+submit.add_command(tf, "tfjob")

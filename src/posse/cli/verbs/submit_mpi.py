@@ -4,11 +4,9 @@ from typing import Any
 
 import click
 
-from posse.cli.grammar import switch
 from posse.cli.job_flags import RENAMED, job_flags, request_of
-from posse.cli.layout import document
 from posse.cli.options import App, verb
-from posse.client.errors import PosseError
+from posse.cli.sending import send, sending_flags
 from posse.client.submitting.mpi import MPIJob
 
 
@@ -20,8 +18,7 @@ from posse.client.submitting.mpi import MPIJob
     default="All",
     help="Which workers to delete when the job ends: All, Running or None.",
 )
-@switch("--dry-run", help="Only say what would be created.")
-@click.option("-o", "--output", type=click.Choice(("json", "yaml")), default=None, help="Show it.")
+@sending_flags
 def mpi(
     app: App, command: tuple[str, ...], dry_run: bool, output: str | None, **flags: Any
 ) -> None:
@@ -32,20 +29,4 @@ def mpi(
         "mpirun python train.py"
     """
     job = MPIJob(**request_of(app, flags, command))
-    try:
-        job.manifest()
-    except PosseError as error:
-        raise click.UsageError(str(error)) from error
-    with app.client() as client:
-        created = client.submit(job, dry_run=dry_run)
-        namespace = client.namespace
-    if output:
-        app.show(document(created, output))
-        return
-    app.show(f"mpijob.kubeflow.org/{job.name} created{' (dry run)' if dry_run else ''}")
-    if not dry_run:
-        app.info(f"The Job {job.name} has been submitted successfully")
-        app.info(
-            f"You can run `{app.program} get {job.name} --type mpijob -n {namespace}`"
-            " to check the job status"
-        )
+    send(app, job, dry_run=dry_run, output=output)

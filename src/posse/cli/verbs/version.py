@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import platform
 
-from posse.version import __version__
 from posse.cli.grammar import switch
 from posse.cli.options import App, verb
+from posse.version import __version__
 
 
 @verb("version")

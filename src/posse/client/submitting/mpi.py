@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from posse.client.errors import PosseError
-from posse.client.submitting.template import JobRequest, check, config_map, pod_template
-from posse.client.submitting.tensorboard import tensorboard
-from posse.objects import keys
+from posse.client.submitting.template import (
+    JobRequest,
+    check,
+    job_metadata,
+    pod_template,
+    scheduling,
+)
+from posse.client.submitting.tensorboard import companions
 from posse.objects.kinds import MPI_JOB
 
 _CLEAN_POLICIES = {"all": "All", "running": "Running", "none": "None"}
@@ -26,19 +31,12 @@ class MPIJob(JobRequest, kw_only=True):
                 f"--clean-task-policy must be All, Running or None, not {self.clean_task_policy!r}"
             )
         policy: dict[str, Any] = {"cleanPodPolicy": clean, "backoffLimit": self.retry}
-        if scheduling := self._scheduling():
-            policy["schedulingPolicy"] = scheduling
+        if placed := scheduling(self):
+            policy["schedulingPolicy"] = placed
         return {
             "apiVersion": MPI_JOB.api_version,
             "kind": MPI_JOB.kind,
-            "metadata": {
-                "name": self.name,
-                "labels": {"app": "mpijob", "release": self.name, **self.labels},
-                "annotations": {
-                    **self.annotations,
-                    **({keys.GANG: "false"} if self.gang is False else {}),
-                },
-            },
+            "metadata": job_metadata(self, "mpijob"),
             "spec": {
                 "slotsPerWorker": max(1, self.gpus),
                 # The launcher appears when its workers are there; its seat is held from the start.
@@ -61,13 +59,4 @@ class MPIJob(JobRequest, kw_only=True):
 
     def companions(self) -> list[dict[str, Any]]:
         """What belongs to the job and goes with it."""
-        files = config_map(self)
-        return [*([files] if files else []), *(tensorboard(self) if self.tensorboard else [])]
-
-    def _scheduling(self) -> dict[str, Any]:
-        scheduling: dict[str, Any] = {}
-        if self.queue:
-            scheduling["queue"] = self.queue
-        if self.priority:
-            scheduling["priorityClass"] = self.priority
-        return scheduling
+        return companions(self)

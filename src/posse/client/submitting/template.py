@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,35 +67,55 @@ class JobRequest(msgspec.Struct, kw_only=True):
     tensorboard: bool = False
     tensorboard_image: str = "tensorflow/tensorflow:2.16.1"
     logdir: str = "/training_logs"
+    log_directory: str = ""  # of the node, where the cluster offers one for logs
 
 
-def check(request: JobRequest) -> None:
+def check(request: JobRequest, *, fewest_workers: int = 1) -> None:
     """Refuse what could never run, before anything is created."""
-    for what, number in (
-        ("--gpus", request.gpus),
-        ("--workers", request.workers),
-        ("--retry", request.retry),
+    for what, number, least in (
+        ("--gpus", request.gpus, 0),
+        ("--workers", request.workers, fewest_workers),
+        ("--retry", request.retry, 0),
     ):
-        least = 1 if what == "--workers" else 0
         if number < least:
             raise PosseError(f"{what} must be {least} or more, not {number}")
-    for flag, resource, amount in (
-        ("--cpu", "cpu", request.cpu),
-        ("--memory", "memory", request.memory),
-        *(("--device", device, amount) for device, amount in request.devices.items()),
-    ):
-        if amount:
-            try:
-                if base_units(resource, amount, flag) < 0:
-                    raise PosseError(f"{flag} must not be negative, not {amount}")
-            except QuantityError as error:
-                raise PosseError(str(error)) from error
+    check_amounts(
+        [
+            ("--cpu", "cpu", request.cpu),
+            ("--memory", "memory", request.memory),
+            *(("--device", device, amount) for device, amount in request.devices.items()),
+        ]
+    )
     if request.sync_mode not in ("", "git", "rsync"):
         raise PosseError(f"--sync-mode must be git or rsync, not {request.sync_mode!r}")
     if request.sync_mode and not request.sync_source:
         raise PosseError(f"--sync-mode={request.sync_mode} needs --sync-source")
     if not request.command:
         raise PosseError("not found command args")
+
+
+def check_amounts(amounts: Sequence[tuple[str, str, str]]) -> None:
+    """Flags, the resources that they are about, and what they say; "" says nothing."""
+    for flag, resource, amount in amounts:
+        if amount:
+            try:
+                if base_units(resource, amount, flag) < 0:
+                    raise PosseError(f"{flag} must not be negative, not {amount}")
+            except QuantityError as error:
+                raise PosseError(str(error)) from error
+
+
+def job_metadata(request: JobRequest, app: str) -> dict[str, Any]:
+    return {
+        "name": request.name,
+        "labels": {"app": app, "release": request.name, **request.labels},
+        "annotations": _annotations(request),
+    }
+
+
+def scheduling(request: JobRequest) -> dict[str, Any]:
+    policy = {"queue": request.queue, "priorityClass": request.priority}
+    return {field: value for field, value in policy.items() if value}
 
 
 def resources(request: JobRequest) -> dict[str, Any]:
@@ -160,13 +181,13 @@ def pod_template(
     return {
         "metadata": {
             "labels": {"app": container, "release": request.name, **request.labels},
-            "annotations": _pod_annotations(request),
+            "annotations": _annotations(request),
         },
         "spec": spec,
     }
 
 
-def _pod_annotations(request: JobRequest) -> dict[str, str]:
+def _annotations(request: JobRequest) -> dict[str, str]:
     return {**request.annotations, **({keys.GANG: "false"} if request.gang is False else {})}
 
 
@@ -186,7 +207,9 @@ def _storage(request: JobRequest) -> tuple[list[dict[str, Any]], list[dict[str, 
         volumes.append({"name": name, "configMap": {"name": config_map_name(request)}})
         mounts.append({"name": name, "mountPath": path, "subPath": f"{index}-{file}"})
     if request.tensorboard and not _covered(request.logdir, mounts):
-        volumes.append({"name": "training-logs", "emptyDir": {}})
+        shared = {"path": request.log_directory, "type": "DirectoryOrCreate"}
+        volume = {"hostPath": shared} if request.log_directory else {"emptyDir": {}}
+        volumes.append({"name": "training-logs", **volume})
         mounts.append({"name": "training-logs", "mountPath": request.logdir})
     return volumes, mounts
 
