@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from posse.client.submitting.tensorboard import (
 from posse.client.trainers import TRAINERS, Trainer
 from posse.client.why import Explanation, explain, why_not_running
 from posse.kube.connection import Connection
-from posse.kube.errors import AlreadyExists, Forbidden, NotFound
+from posse.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound
 from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import Kind
@@ -27,6 +28,8 @@ from posse.objects.pods import Pod
 
 # A verdict comes milliseconds after the pods; a user who asks at once should not hear "not yet".
 _FIRST_VERDICT = 5.0
+# What an earlier job of the same name left behind is gone by then.
+_COLLECTED_WITHIN = 30.0
 _COMPANION_KINDS = {k.kind: k for k in (kinds.CONFIG_MAP, kinds.DEPLOYMENT, kinds.SERVICE)}
 
 
@@ -53,9 +56,9 @@ class Training:
     ) -> tuple[Trainer, dict[str, Any]]:
         """Create the job, then what belongs to it, owned by it so that it goes with it."""
         machine = await self._this_machine() if submission.tensorboard else None
-        if machine is not None and (
-            shared := machine.metadata.annotations.get(keys.SHARED_DIRECTORY)
-        ):
+        if machine is not None and keys.SHARED_DIRECTORY in machine.metadata.annotations:
+            shared = machine.metadata.annotations[keys.SHARED_DIRECTORY]
+            submission = copy.copy(submission)
             submission.log_directory = f"{shared}/{self.namespace}/{submission.name}/logs"
         manifest = submission.manifest()
         trainer = next(t for t in TRAINERS if t.kind.kind == manifest["kind"])
@@ -259,20 +262,31 @@ class Training:
         owned = {**companion, "metadata": {**companion["metadata"], "ownerReferences": [owner]}}
         kind = _COMPANION_KINDS[companion["kind"]]
         name = companion["metadata"]["name"]
+        deadline = self._connection.world.monotonic() + _COLLECTED_WITHIN
+        while True:
+            try:
+                return await self._connection.create(kind, owned, self.namespace)
+            except AlreadyExists as error:
+                existing = await self._get_or_none(kind, name, dict)
+                if existing is not None and not _left_over(existing, job):
+                    raise PosseError(
+                        f"{kind.singular} {name} already exists and belongs to somebody else"
+                    ) from error
+                if self._connection.world.monotonic() > deadline:
+                    raise
+            if existing is not None:
+                await self._collect(kind, existing)
+            await asyncio.sleep(0.05)
+
+    async def _collect(self, kind: Kind, leftover: dict[str, Any]) -> None:
+        """What a predecessor of the same name left; its collection is under way, too."""
+        metadata = leftover["metadata"]
         try:
-            return await self._connection.create(kind, owned, self.namespace)
-        except AlreadyExists as error:
-            existing = await self._connection.get(kind, name, self.namespace)
-            owners = existing["metadata"].get("ownerReferences") or []
-            if not any(o.get("kind") == job["kind"] for o in owners):
-                raise PosseError(
-                    f"{kind.singular} {name} already exists and belongs to somebody else"
-                ) from error
-            # A predecessor of the same name left it and its collection is under way.
             await self._connection.delete(
-                kind, name, self.namespace, uid=existing["metadata"]["uid"]
+                kind, metadata["name"], self.namespace, uid=metadata["uid"]
             )
-            return await self._connection.create(kind, owned, self.namespace)
+        except (NotFound, Conflict):
+            return
 
 
 def _belongs(pod: Pod, job: dict[str, Any]) -> bool:
@@ -282,6 +296,12 @@ def _belongs(pod: Pod, job: dict[str, Any]) -> bool:
         and pod.metadata.namespace == metadata["namespace"]
         and (pod.metadata.creation_timestamp or "") >= (metadata.get("creationTimestamp") or "")
     )
+
+
+def _left_over(companion: dict[str, Any], job: dict[str, Any]) -> bool:
+    """Whether it belonged to an earlier job of this kind."""
+    owners = companion["metadata"].get("ownerReferences") or []
+    return any(owner.get("kind") == job["kind"] for owner in owners)
 
 
 def _group_named_by(pod: Pod) -> str:

@@ -89,14 +89,14 @@ def test_code_comes_from_git_before_the_command_runs() -> None:
 def test_tensorboard_is_a_deployment_and_a_service() -> None:
     made = job(tensorboard=True).companions()
     assert [(o["kind"], o["metadata"]["name"]) for o in made] == [
-        ("Deployment", "j-tensorboard"),
         ("Service", "j-tensorboard"),
+        ("Deployment", "j-tensorboard"),
     ]
 
 
 def test_tensorboard_reads_the_claim_the_logs_are_on() -> None:
     made = job(tensorboard=True, data={"logs": "/training_logs", "other": "/data"}).companions()
-    pod = made[0]["spec"]["template"]["spec"]
+    pod = made[1]["spec"]["template"]["spec"]
     assert [v["persistentVolumeClaim"]["claimName"] for v in pod["volumes"]] == ["logs"]
 
 
