@@ -20,6 +20,7 @@ SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
 WRITTEN_AS = "posse.dev/written-as"
 SIMULATED_LABEL = "posse.dev/simulated"
 ISOLATION_LABEL = "posse.dev/isolation"
+ISOLATION_LABEL = "posse.dev/isolation"
 SHARED_DIRECTORY = "posse.dev/shared-directory"
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -97,6 +98,12 @@ OURS: tuple[Annotation, ...] = (
         "a node (label)",
         '`"true"`',
         "The node runs nothing: its pods only reach the states that they would reach.",
+    ),
+    Annotation(
+        ISOLATION_LABEL,
+        "a node (label)",
+        "`namespaces` or `none`",
+        "The node's pods are processes of a machine, kept apart by Linux namespaces or not at all.",
     ),
     Annotation(
         ISOLATION_LABEL,

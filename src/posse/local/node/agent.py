@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -21,9 +21,9 @@ from posse.kube.errors import Conflict, KubeError, NotFound
 from posse.kube.events import Recorder
 from posse.local.node.admission import Ledger, Rejection, refusal, requests_of
 from posse.local.node.lifecycle import ending, next_step
-from posse.local.node.lives import Life, Outcome, Running, begin
+from posse.local.node.lives import ContainerLife, Hindrance, Life, Outcome, Running, begin
 from posse.local.node.manifests import allocatable_of
-from posse.local.node.runtime import Exit, PodRuntime
+from posse.local.node.runtime import Exit, NotYet, PodRuntime
 from posse.local.node.statuses import rejected_status, shows, status_of
 from posse.objects.kinds import POD
 from posse.objects.meta import from_raw
@@ -86,12 +86,12 @@ class Agent:
                 await self._cache.synced()
                 await self._node_cache.synced()
                 self._begin()
+                await self._runtime.recover(sorted(self._lives))
                 for _ in range(WORKERS):
                     tasks.create_task(self._work())
         finally:
             self._queue.close()
-            for uid in list(self._lives):
-                self._runtime.forget(uid)
+            self._runtime.close()
 
     async def _work(self) -> None:
         while True:
@@ -121,6 +121,16 @@ class Agent:
         known.ended(self._world.now(), how)
         self._queue.add(uid)
 
+    def ready(self, uid: str, container: str, attempt: int, ready: bool) -> None:
+        life = self._lives.get(uid)
+        known = life.containers.get(container) if life is not None else None
+        if known is not None and known.attempt == attempt and known.ready != ready:
+            known.ready = ready
+            self._queue.add(uid)
+
+    def bound(self) -> Iterable[Manifest]:
+        return self._cache.objects.values()
+
     def warn(self, pod: Manifest, reason: str, message: str) -> None:
         self._recorder.record(pod, reason, message, warning=True, kind=POD)
 
@@ -128,6 +138,7 @@ class Agent:
         return (pod.get("spec") or {}).get("nodeName") in self._ledgers
 
     def _changed(self, change: Change[Manifest]) -> None:
+        self._runtime.pods_changed()
         pod = change.new
         if pod is None:
             if change.old is not None and self._ours(change.old):
@@ -168,6 +179,7 @@ class Agent:
         except (msgspec.ValidationError, QuantityError) as error:
             self.warn(pod, "MalformedPod", f"the node cannot read this pod: {error}")
             return
+        life.scheme = self._runtime.scheme
         self._lives[uid] = life
         self._queue.add(uid)
         if life.outcome is not None:
@@ -217,7 +229,7 @@ class Agent:
             life.resumed = False
             for container in life.running():
                 assert isinstance(container.state, Running)
-                await self._runtime.adopt(
+                container.ready = await self._runtime.adopt(
                     life.pod, container.name, container.attempt, container.state.started_at
                 )
         while not life.deleting:
@@ -228,13 +240,20 @@ class Agent:
             if not step.start:
                 return step.wake_in
             for name in step.start:
-                container = life.containers[name]
-                container.started(self._world.now())
-                await self._runtime.start(life.pod, name, container.attempt)
+                await self._start(life, life.containers[name])
             # A container that ends at once is seen before its start is reported.
             await asyncio.sleep(0)
         await self._end(life, None)
         return None
+
+    async def _start(self, life: Life, container: ContainerLife) -> None:
+        try:
+            ready = await self._runtime.start(life.pod, container.name, container.next_attempt)
+        except NotYet as hindrance:
+            until = self._world.now() + hindrance.again_in
+            container.hindrance = Hindrance(hindrance.reason, hindrance.message, until)
+        else:
+            container.started(self._world.now(), ready=ready)
 
     async def _end(self, life: Life, outcome: Outcome | None) -> None:
         """Stop what runs; without an outcome given, the containers' ends are the outcome."""

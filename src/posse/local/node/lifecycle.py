@@ -87,10 +87,13 @@ def restarts(container: ContainerLife, policy: str) -> bool:
 
 def _judge(container: ContainerLife, policy: str, now: float) -> str | float:
     """start | running | over, or the seconds until it may be started again."""
-    if container.state is None:
-        return "start"
     if isinstance(container.state, Running):
         return "running"
+    held = 0.0 if container.hindrance is None else container.hindrance.until - now
+    if held > 0 and (container.state is None or restarts(container, policy)):
+        return held
+    if container.state is None:
+        return "start"
     if not restarts(container, policy):
         return "over"
     wait = container.may_restart_at() - now

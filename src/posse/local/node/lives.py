@@ -29,6 +29,14 @@ class Ended(msgspec.Struct, frozen=True):
     how: Exit
 
 
+class Hindrance(msgspec.Struct, frozen=True):
+    """Why a container that should run has not been started."""
+
+    reason: str
+    message: str
+    until: float  # wall seconds of the next try
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """How the whole pod ended. Final: a pod that has one never runs again."""
 
@@ -47,19 +55,29 @@ class ContainerLife:
     state: Running | Ended | None = None
     previous: Ended | None = None
     crashes: int = 0
+    ready: bool = True  # while it runs: nobody found it unready
+    hindrance: Hindrance | None = None
 
-    def started(self, wall: float) -> None:
+    @property
+    def next_attempt(self) -> int:
+        return self.attempt + 1 if isinstance(self.state, Ended) else self.attempt
+
+    def started(self, wall: float, *, ready: bool = True) -> None:
+        self.attempt = self.next_attempt
         if isinstance(self.state, Ended):
             self.previous = self.state
-            self.attempt += 1
         self.state = Running(wall)
+        self.ready = ready
+        self.hindrance = None
 
     def ended(self, wall: float, how: Exit) -> None:
         if not isinstance(self.state, Running):
             return
-        calm = wall - self.state.started_at >= CALM_AFTER
+        began = self.state.started_at if how.started_at is None else how.started_at
+        finished = wall if how.finished_at is None else how.finished_at
+        calm = finished - began >= CALM_AFTER
         self.crashes = 1 if calm else self.crashes + 1
-        self.state = Ended(self.state.started_at, wall, how)
+        self.state = Ended(began, finished, how)
 
     def may_restart_at(self) -> float:
         """Wall time before which an ended container is not started again."""
@@ -78,6 +96,7 @@ class Life:
     containers: dict[str, ContainerLife] = field(default_factory=dict)
     started_at: float = 0.0  # wall seconds
     ip: str = ""
+    scheme: str = "simulated"  # what the ids of its containers begin with
     outcome: Outcome | None = None
     resumed: bool = False  # taken over from an earlier agent, its containers not yet adopted
     posted: Manifest | None = None  # the status last written and not yet seen in the cache
@@ -118,7 +137,10 @@ def begin(pod: Manifest, now: float) -> Life:
             )
     if typed.terminal:
         life.outcome = Outcome(status.phase, status.reason, status.message)
-    life.resumed = status.phase == "Running"
+    # A pod that is still initializing has containers of an earlier agent as well.
+    life.resumed = status.phase == "Running" or any(
+        isinstance(c.state, Running) for c in life.containers.values()
+    )
     return life
 
 

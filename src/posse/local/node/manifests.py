@@ -94,7 +94,8 @@ def reported_status(manifest: Manifest, *, port: int, now: str) -> Manifest:
             {"type": "Hostname", "address": name},
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
-        "nodeInfo": {
+        "nodeInfo": manifest["status"].get("nodeInfo")
+        or {
             "architecture": "amd64",
             "bootID": "",
             "containerRuntimeVersion": f"simulated://{__version__}",

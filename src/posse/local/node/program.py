@@ -15,13 +15,14 @@ from posse.local.node.agent import Agent
 from posse.local.node.heartbeats import Heartbeats
 from posse.local.node.kubelet import KubeletApi
 from posse.local.node.registering import Registrar
+from posse.local.node.runtime import PodRuntime
 from posse.local.node.serving import listen, serve
 from posse.local.node.simulation import SimulatedRuntime
 from posse.world import World
 
 
 class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`nodes` as `manifests.simulated_nodes` and `manifests.simulated` make them."""
+    """`nodes` as `manifests.simulated_nodes` or `processes.machine.machine_node` make them."""
 
     nodes: tuple[dict[str, Any], ...]
     token: str = ""  # shared with the API server, which alone may ask for logs
@@ -39,17 +40,17 @@ async def run(
     connection: Connection,
     world: World,
     *,
+    runtime: PodRuntime | None = None,
     on_api: Callable[[KubeletApi], None] | None = None,
 ) -> None:
-    """`on_api` gets the kubelet's API as soon as it can answer."""
+    """Without a `runtime` pods are simulated. `on_api` gets the kubelet's API once it answers."""
     bound = listen(config.kubelet_port) if config.serve else None
     try:
         port = bound.getsockname()[1] if bound is not None else config.kubelet_port
         registrar = Registrar(connection, world, config.nodes, port=port, every=config.status_every)
         recorder = Recorder(connection, world, "kubelet")
-        agent = Agent(
-            connection, world, config.nodes, SimulatedRuntime(world), registrar.cache, recorder
-        )
+        running = runtime or SimulatedRuntime(world)
+        agent = Agent(connection, world, config.nodes, running, registrar.cache, recorder)
         heartbeats = Heartbeats(
             connection,
             world,
@@ -63,6 +64,7 @@ async def run(
             on_api(api)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(recorder.run())
+            tasks.create_task(running.run())
             if bound is not None:
                 tasks.create_task(serve(api, bound, certificate=config.certificate, key=config.key))
             await registrar.register()

@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -21,6 +21,18 @@ class Exit(msgspec.Struct, frozen=True):
     code: int
     reason: str = ""
     message: str = ""
+    started_at: float | None = None  # wall seconds, where the runtime knows better
+    finished_at: float | None = None
+
+
+class NotYet(Exception):
+    """A container cannot be started now, but later it may: the pod waits and says why."""
+
+    def __init__(self, reason: str, message: str, again_in: float = 2.0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.again_in = again_in
 
 
 class LogRequest(msgspec.Struct, frozen=True):
@@ -45,19 +57,49 @@ class Host(Protocol):
         """Tell the pod's owner, through an event."""
         ...
 
+    def ready(self, uid: str, container: str, attempt: int, ready: bool) -> None:
+        """Whether the running container serves; one that nobody asks is ready from its start."""
+        ...
+
+    def bound(self) -> Iterable[Manifest]:
+        """Every pod that has a node, of this agent or not."""
+        ...
+
 
 class PodRuntime(Protocol):
+    @property
+    def scheme(self) -> str:
+        """What the ids of its containers begin with."""
+        ...
+
     def attach(self, host: Host) -> None:
         """Called once, before anything else."""
+        ...
+
+    async def run(self) -> None:
+        """What it does beside being asked; until cancelled."""
+        ...
+
+    async def recover(self, uids: Sequence[str]) -> None:
+        """These are all the pods of its nodes; what an earlier agent left of others is ended."""
+        ...
+
+    def pods_changed(self) -> None:
+        """Some pod, here or elsewhere, has come, gone or changed."""
         ...
 
     def address(self, pod: Manifest, node: str) -> str:
         """The pod's own address, held until `forget`; one in the pod's status is kept."""
         ...
 
-    async def start(self, pod: Manifest, container: str, attempt: int) -> None: ...
+    async def start(self, pod: Manifest, container: str, attempt: int) -> bool:
+        """Start it, or raise NotYet. One that an earlier agent started is gone on with.
 
-    async def adopt(self, pod: Manifest, container: str, attempt: int, started_at: float) -> None:
+        The answer is whether it is ready at once: nobody will ask it.
+        """
+        ...
+
+    async def adopt(self, pod: Manifest, container: str, attempt: int, started_at: float) -> bool:
         """Go on with a container that an earlier agent started at that wall time."""
         ...
 
@@ -67,6 +109,10 @@ class PodRuntime(Protocol):
 
     def forget(self, uid: str) -> None:
         """The pod is gone; free what it held, and stop what still runs."""
+        ...
+
+    def close(self) -> None:
+        """The agent ends. What runs goes on; another agent will take it over."""
         ...
 
     def logs(self, pod: Manifest, container: str, wanted: LogRequest) -> AsyncIterator[bytes]: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +22,8 @@ STOPPED = Exit(143, "Error")
 class SimulatedRuntime:
     """All pods of all simulated nodes. Its only state is timers; objects tell it the rest."""
 
+    scheme = "simulated"
+
     def __init__(self, world: World) -> None:
         self._world = world
         self._host: Host | None = None
@@ -31,14 +33,25 @@ class SimulatedRuntime:
     def attach(self, host: Host) -> None:
         self._host = host
 
+    async def run(self) -> None:
+        return
+
+    async def recover(self, uids: Sequence[str]) -> None:
+        """Nothing outlives the agent."""
+
+    def pods_changed(self) -> None:
+        """Nobody here looks at other pods."""
+
     def address(self, pod: Manifest, node: str) -> str:
         return self._addresses.of(pod, node)
 
-    async def start(self, pod: Manifest, container: str, attempt: int) -> None:
+    async def start(self, pod: Manifest, container: str, attempt: int) -> bool:
         self._run(pod, container, attempt, elapsed=0.0)
+        return True
 
-    async def adopt(self, pod: Manifest, container: str, attempt: int, started_at: float) -> None:
+    async def adopt(self, pod: Manifest, container: str, attempt: int, started_at: float) -> bool:
         self._run(pod, container, attempt, elapsed=max(0.0, self._world.now() - started_at))
+        return True
 
     async def stop(self, uid: str, grace: float) -> None:
         for name in list(self._running.get(uid, {})):
@@ -48,6 +61,10 @@ class SimulatedRuntime:
         for container in self._running.pop(uid, {}).values():
             container.end()
         self._addresses.free(uid)
+
+    def close(self) -> None:
+        for uid in list(self._running):
+            self.forget(uid)
 
     async def logs(self, pod: Manifest, container: str, wanted: LogRequest) -> AsyncIterator[bytes]:
         line = _line(pod, container, wanted)

@@ -75,11 +75,16 @@ def _phase(life: Life) -> str:
 def _container(life: Life, container: ContainerLife) -> Manifest:
     state = container.state
     running = isinstance(state, Running)
-    ready = running if not container.init or container.sidecar else _completed(container)
+    serving = running and container.ready
+    ready = serving if not container.init or container.sidecar else _completed(container)
     last = container.previous
     shown: Manifest
     if isinstance(state, Running):
         shown = {"running": {"startedAt": rfc3339(state.started_at)}}
+    elif container.hindrance is not None and life.outcome is None:
+        hindrance = container.hindrance
+        shown = {"waiting": {"reason": hindrance.reason, "message": hindrance.message}}
+        last = state if isinstance(state, Ended) else last
     elif isinstance(state, Ended) and life.outcome is None and _will_restart(life, container):
         shown = {
             "waiting": {
@@ -97,7 +102,7 @@ def _container(life: Life, container: ContainerLife) -> Manifest:
         "name": container.name,
         "image": container.image,
         "imageID": "",
-        "containerID": container_id(life.uid, container) if state is not None else "",
+        "containerID": _container_id(life, container) if state is not None else "",
         "ready": bool(ready),
         "started": running,
         "restartCount": container.attempt,
@@ -106,8 +111,8 @@ def _container(life: Life, container: ContainerLife) -> Manifest:
     }
 
 
-def container_id(uid: str, container: ContainerLife) -> str:
-    return f"simulated://{uid}/{container.name}/{container.attempt}"
+def _container_id(life: Life, container: ContainerLife) -> str:
+    return f"{life.scheme}://{life.uid}/{container.name}/{container.attempt}"
 
 
 def _terminated(life: Life, container: ContainerLife, ended: Ended) -> Manifest:
@@ -116,7 +121,7 @@ def _terminated(life: Life, container: ContainerLife, ended: Ended) -> Manifest:
         "reason": ended.how.reason or ("Error" if ended.how.code else "Completed"),
         "startedAt": rfc3339(ended.started_at),
         "finishedAt": rfc3339(ended.finished_at),
-        "containerID": container_id(life.uid, container),
+        "containerID": _container_id(life, container),
     }
     if ended.how.message:
         shown["message"] = ended.how.message
@@ -125,7 +130,7 @@ def _terminated(life: Life, container: ContainerLife, ended: Ended) -> Manifest:
 
 def _conditions(life: Life, now: float) -> list[Manifest]:
     mains = [c for c in life.containers.values() if not c.init]
-    unready = [c.name for c in mains if not isinstance(c.state, Running)]
+    unready = [c.name for c in mains if not (isinstance(c.state, Running) and c.ready)]
     over = life.outcome is not None
     reason = message = ""
     if life.outcome is not None:

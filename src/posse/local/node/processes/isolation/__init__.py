@@ -1,0 +1,1 @@
+"""How far pods are kept apart from each other and from this machine."""
