@@ -9,8 +9,10 @@ import msgspec
 from posse.controllers.runtime import run_controllers
 from posse.kube.connection import Connection
 from posse.kube.events import Recorder
+from posse.local.core.claims import claim_controller, volume_controller
 from posse.local.core.collecting import Collector
 from posse.local.core.deployments import deployment_controller
+from posse.local.core.endpoints import endpoints_controller
 from posse.local.core.jobs import job_controller
 from posse.local.core.namespaces import namespace_controller
 from posse.local.core.nodes import NodeMonitor
@@ -44,6 +46,9 @@ async def run(config: CoreConfig, connection: Connection, world: World) -> None:
         job_controller(),
         replica_set_controller(),
         deployment_controller(),
+        endpoints_controller(),
+        claim_controller(),
+        volume_controller(),
     )
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(recorder.run())
