@@ -159,6 +159,10 @@ def asking(name: str = "p", **amounts: str) -> dict[str, Any]:
     return made
 
 
+def binding(name: str, node: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "target": {"name": node}}
+
+
 def config_map(
     name: str = "c", labels: dict[str, str] | None = None, **data: str
 ) -> dict[str, Any]:

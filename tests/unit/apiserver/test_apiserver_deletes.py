@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, config_map, pod
+from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, binding, config_map, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -114,8 +114,7 @@ async def test_a_pod_with_a_finalizer_goes_when_the_agent_and_the_finalizer_are_
     made = pod()
     made["metadata"]["finalizers"] = ["example.com/hold"]
     await server.post(PODS, made)
-    target = {"target": {"name": "n"}}
-    await server.post(f"{PODS}/p/binding", target)
+    await server.post(f"{PODS}/p/binding", binding("p", "n"))
     await server.delete(f"{PODS}/p")
     await server.delete(f"{PODS}/p", gracePeriodSeconds=0)
     assert (await server.get(f"{PODS}/p")).status == 200

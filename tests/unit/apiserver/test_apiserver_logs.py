@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from posse.kube.inprocess import AsgiTransport
-from tests.unit.apiserver.asking import PODS, Server, pod
+from tests.unit.apiserver.asking import PODS, Server, binding, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -53,7 +53,7 @@ async def logs(agent: Agent) -> AsyncIterator[Server]:
     server = Server(nodes={"n": AsgiTransport(agent)})
     await server.post("/api/v1/nodes", {"metadata": {"name": "n"}})
     await server.post(PODS, pod())
-    await server.post(f"{PODS}/p/binding", {"target": {"name": "n"}})
+    await server.post(f"{PODS}/p/binding", binding("p", "n"))
     yield server
     await server.transport.close()
 

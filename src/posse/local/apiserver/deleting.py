@@ -22,7 +22,7 @@ from posse.objects.times import parse_time, rfc3339
 from posse.objects.validating.report import Report
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-_POLICIES = ("Background", "Foreground", "Orphan")
+_POLICIES = ("Foreground", "Background", "Orphan")
 _PRESERVED = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to"
     " remove them or set propagationPolicy=Orphan to suppress this warning"
@@ -146,7 +146,7 @@ def remove(
     stored = cluster.store.latest(resource.name, key)
     if stored is None:
         raise statuses.not_found(kind, key[1])
-    _check(kind, stored, options)
+    check(kind, stored, options)
     marked = _marked(cluster, context, resource, kind, stored.obj, options)
     if marked is None:
         return Outcome(stored.obj, None)
@@ -159,13 +159,14 @@ def remove(
     return replace(cluster, resource, stored, marked)
 
 
-def _check(kind: Kind, stored: Stored, options: DeleteOptions) -> None:
+def check(kind: Kind, stored: Stored, options: DeleteOptions) -> None:
+    """Whether this is the object, in the state, that was to be deleted."""
     name = stored.key[1]
     if options.uid and options.uid != stored.uid:
-        raise statuses.precondition(kind, name, "UID", options.uid, stored.uid)
+        raise statuses.not_the_one(kind, name, "UID", options.uid, stored.uid)
     if options.version and options.version != str(stored.revision):
         is_ = str(stored.revision)
-        raise statuses.precondition(kind, name, "ResourceVersion", options.version, is_)
+        raise statuses.not_the_one(kind, name, "ResourceVersion", options.version, is_)
     if kind == NAMESPACE:
         namespaces.check_deletable(name)
 
@@ -188,9 +189,10 @@ def _marked(
     if was is None:
         seconds = grace or 0
         metadata["deletionTimestamp"] = rfc3339(cluster.world.now() + seconds)
-        metadata["deletionGracePeriodSeconds"] = seconds
-        if "generation" in metadata:
-            metadata["generation"] += 1
+        if strategy.marks_grace:
+            metadata["deletionGracePeriodSeconds"] = seconds
+            if "generation" in metadata:
+                metadata["generation"] += 1
         strategy.begin_deletion(context, kind, marked)
         return marked
     remaining = metadata.get("deletionGracePeriodSeconds") or 0

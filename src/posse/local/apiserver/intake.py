@@ -15,6 +15,7 @@ from posse.objects.kinds import Kind
 from posse.objects.validating.report import Report
 
 _DIRECTIVES = ("Ignore", "Strict", "Warn")
+_MANAGER_LIMIT = 128
 
 
 class WriteOptions:
@@ -33,7 +34,11 @@ class WriteOptions:
         dry_run = is_dry_run(report, request.query.get("dryRun"))
         validation = request.query.get("fieldValidation") or "Warn"
         if validation not in _DIRECTIVES:
-            report.unsupported("fieldValidation", validation, _DIRECTIVES)
+            report.unsupported("fieldValidation", validation, ("", *_DIRECTIVES))
+        if len(request.query.get("fieldManager", "").encode()) > _MANAGER_LIMIT:
+            report.too_long("fieldManager", _MANAGER_LIMIT)
+        if what == "PatchOptions" and "force" in request.query:
+            report.forbidden("force", "may not be specified for non-apply patch")
         if report.errors:
             raise statuses.invalid(what, "meta.k8s.io", "", report.errors)
         return WriteOptions(dry_run, validation)
@@ -42,9 +47,8 @@ class WriteOptions:
 def is_dry_run(report: Report, value: Any) -> bool:
     """`All`, in the query or as a list in the options of a body."""
     values = value if isinstance(value, list) else [value] if value else []
-    for one in values:
-        if one != "All":
-            report.unsupported("dryRun", one, ["All"])
+    if any(one != "All" for one in values):
+        report.unsupported("dryRun", values, ["All"])
     return bool(values)
 
 
@@ -83,13 +87,7 @@ def read_patched(
     obj: Object, resource: Resource, kind: Kind, options: WriteOptions, duplicates: list[str]
 ) -> list[str]:
     """The same for an object that a patch has made; returns the warnings."""
-    if not isinstance(obj.get("metadata"), dict):
-        raise _unpatchable(obj, "the patched object has no metadata")
-    if obj.get("kind") != kind.kind or obj.get("apiVersion") != kind.api_version:
-        raise statuses.bad_request(
-            f"the patch changes the kind or apiVersion of the object from {kind.kind} in"
-            f" {kind.api_version}"
-        )
+    _check_same_kind(obj, resource, kind)
     try:
         surplus = shaped(obj, resource, kind)
     except statuses.Refusal as refusal:
@@ -98,6 +96,23 @@ def read_patched(
     if surplus and options.validation == "Strict":
         raise _unpatchable(obj, f"strict decoding error: {', '.join(surplus)}")
     return surplus if options.validation == "Warn" else []
+
+
+def _check_same_kind(obj: Object, resource: Resource, kind: Kind) -> None:
+    """A patch cannot make another kind of object."""
+    named, version = obj.get("kind"), obj.get("apiVersion")
+    if named == kind.kind and version == kind.api_version:
+        return
+    if not resource.custom:
+        why = f'no kind "{named}" is registered for version "{version}" at this path'
+        raise _unpatchable(obj, why)
+    report = Report()
+    if version != kind.api_version:
+        report.invalid("apiVersion", version, f"must be {kind.api_version}")
+    if named != kind.kind:
+        report.invalid("kind", named, f"must be {kind.kind}")
+    name = (obj.get("metadata") or {}).get("name", "")
+    raise statuses.invalid(str(named), kind.group, name, report.errors)
 
 
 def shaped(obj: Object, resource: Resource, kind: Kind) -> list[str]:
@@ -125,6 +140,12 @@ def _check_kind(obj: Object, kind: Kind, custom: bool) -> None:
             f"the API version in the data ({version}) does not match the expected API version"
             f" ({kind.api_version})"
         )
+    if named and named != kind.kind and custom:
+        report = Report()
+        report.invalid("kind", named, f"must be {kind.kind}")
+        metadata = obj.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else ""
+        raise statuses.invalid(named, kind.group, str(name or ""), report.errors)
     if named and named != kind.kind:
         raise statuses.bad_request(
             f'{named} in version "{kind.version}" cannot be handled as a {kind.kind}: no kind'

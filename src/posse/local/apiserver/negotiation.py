@@ -63,7 +63,7 @@ def form(accept: str, *, transforms: bool = True) -> Form:
             ):
                 return Form(wanted)
             continue
-        if media in ("application/json", "application/*", "*/*"):
+        if media in ("application/json", "*/*"):
             return Form.JSON
         if media == "application/yaml":
             return Form.YAML

@@ -81,7 +81,9 @@ class Token(msgspec.Struct, rename="camel"):
             padded = text + "=" * (-len(text) % 4)
             return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=Token)
         except (binascii.Error, ValueError, msgspec.DecodeError) as error:
-            raise statuses.bad_request("continue key is not valid") from error
+            raise statuses.bad_request(
+                "invalid continue token: continue key is not valid"
+            ) from error
 
 
 def view_of(cluster: Cluster, request: Request, target: Target) -> View:
@@ -103,6 +105,9 @@ async def list_objects(cluster: Cluster, request: Request, target: Target) -> Re
     view = view_of(cluster, request, target)
     selection = Selection.of(request, target.kind, target.namespace)
     limit = max(0, request.whole("limit") or 0)
+    if request.query.get("resourceVersion") == "0":
+        limit = 0  # served from what is at hand, which is not cut into pieces
+    request.whole("timeoutSeconds")
     at, start = await _snapshot(cluster, request, limit)
     try:
         items = cluster.store.objects(target.resource.name, target.namespace, at)
@@ -139,7 +144,10 @@ async def _snapshot(
         if read.rv > cluster.store.revision:
             raise statuses.expired(_LOST)
         return (read.rv or None), read.start
-    revision = revision_of(text)
+    try:
+        revision = revision_of(text)
+    except statuses.Refusal as refusal:
+        raise statuses.bad_request(f"invalid resource version: {refusal}") from refusal
     await fresh(cluster, revision)
     exact = match == "Exact" or (not match and limit > 0 and revision > 0)
     return (revision if exact else None), None
@@ -168,7 +176,7 @@ def check_list_options(request: Request, *, watch: bool) -> None:
     if forbidden:
         problem = FieldError(field, errors.FORBIDDEN, f"Forbidden: {forbidden}")
     elif match not in ("", "Exact", "NotOlderThan"):
-        supported = 'supported values: "Exact", "NotOlderThan"'
+        supported = 'supported values: "Exact", "NotOlderThan", ""'
         why = f'Unsupported value: "{match}": {supported}'
         problem = FieldError(field, errors.NOT_SUPPORTED, why)
     else:
@@ -181,7 +189,7 @@ def revision_of(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise statuses.bad_request(
+        raise statuses.failed(
             f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}":'
             " invalid syntax"
         )

@@ -14,8 +14,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 BODY_LIMIT = 3 << 20
-_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
-_FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+_NO = ("0", "false")
 
 
 class Disconnected(Exception):
@@ -48,15 +47,9 @@ class Request:
         return self.headers.get(name, "")
 
     def flag(self, name: str) -> bool | None:
-        """A boolean of the query as Go reads it; a name alone means true."""
+        """A boolean of the query: whatever does not say no says yes, a name alone included."""
         value = self.query.get(name)
-        if value is None:
-            return None
-        if value in _FALSE:
-            return False
-        if value in _TRUE or value == "":
-            return True
-        raise statuses.bad_request(f'strconv.ParseBool: parsing "{value}": invalid syntax')
+        return None if value is None else value.lower() not in _NO
 
     def whole(self, name: str) -> int | None:
         """An integer of the query; absent and empty are the same."""

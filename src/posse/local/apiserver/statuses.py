@@ -26,10 +26,10 @@ class Refusal(Exception):
             "status": "Failure",
             "message": message,
             "reason": reason,
-            "details": details if details is not None else {},
+            "details": details,
             "code": code,
         }
-        if not self.status["details"]:
+        if details is None:
             del self.status["details"]
         if not reason:
             del self.status["reason"]
@@ -81,13 +81,13 @@ def not_found(kind: Kind, name: str) -> Refusal:
 
 
 def no_such_path() -> Refusal:
-    return Refusal(404, "NotFound", "the server could not find the requested resource")
+    return Refusal(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def method_not_allowed(
     what: str = "the server does not allow this method on the requested resource",
 ) -> Refusal:
-    return Refusal(405, "MethodNotAllowed", what)
+    return Refusal(405, "MethodNotAllowed", what, {})
 
 
 def not_acceptable(accepted: Sequence[str]) -> Refusal:
@@ -98,8 +98,11 @@ def not_acceptable(accepted: Sequence[str]) -> Refusal:
     )
 
 
-def already_exists(kind: Kind, name: str) -> Refusal:
+def already_exists(kind: Kind, name: str, *, ending: bool = False) -> Refusal:
+    """`ending`: the one that exists is being deleted, so trying again may succeed."""
     message = f'{kind.qualified} "{name}" already exists'
+    if ending:
+        message = f"object is being deleted: {message}"
     return Refusal(409, "AlreadyExists", message, named(kind, name))
 
 
@@ -124,9 +127,23 @@ def modified(kind: Kind, name: str) -> Refusal:
     )
 
 
-def precondition(kind: Kind, name: str, what: str, asked: str, is_: str, part: str = "") -> Refusal:
+def precondition(kind: Kind, name: str, what: str, asked: str, is_: str) -> Refusal:
     why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {is_}"
-    return conflict(kind, name, why, part)
+    return conflict(kind, name, why)
+
+
+def not_the_one(kind: Kind, name: str, what: str, asked: str, is_: str) -> Refusal:
+    """A deletion that was meant for another object, or another state, of the same name."""
+    happened = "deleted and then recreated" if what == "UID" else "modified"
+    message = (
+        f'Operation cannot be fulfilled on {kind.kind} "{name}": the {what} in the'
+        f" precondition ({asked}) does not match the {what} in record ({is_}). The object might"
+        f" have been {happened}"
+    )
+    details = {"name": name, "group": kind.group, "kind": kind.kind}
+    return Refusal(
+        409, "Conflict", message, {key: value for key, value in details.items() if value}
+    )
 
 
 def expired(message: str) -> Refusal:
@@ -161,6 +178,11 @@ def invalid(kind: str, group: str, name: str, problems: Sequence[FieldError]) ->
 
 def invalid_object(kind: Kind, name: str, problems: Sequence[FieldError]) -> Refusal:
     return invalid(kind.kind, kind.group, name, problems)
+
+
+def failed(message: str) -> Refusal:
+    """What kube-apiserver answers where it does not say whose fault it was."""
+    return Refusal(500, "", message)
 
 
 def internal_error(message: str) -> Refusal:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from posse.local.apiserver import statuses
 from posse.local.apiserver.cluster import Cluster
-from posse.local.apiserver.deleting import DeleteOptions, remove
+from posse.local.apiserver.deleting import DeleteOptions, check, remove
 from posse.local.apiserver.intake import WriteOptions, read_body, read_object
 from posse.local.apiserver.requests import Request
 from posse.local.apiserver.responses import Reply, json_reply
@@ -26,7 +26,7 @@ async def bind(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "CreateOptions")
     binding = await _read(request, BINDING)
     name = text(mapping(binding, "metadata"), "name")
-    if name and name != target.name:
+    if name != target.name:
         raise statuses.bad_request("name in URL does not match name in Binding object")
     return await _bound(cluster, binding, target.key, options)
 
@@ -46,10 +46,15 @@ async def evict(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "CreateOptions")
     eviction = await _read(request, EVICTION)
     name = text(mapping(eviction, "metadata"), "name")
-    if name and name != target.name:
+    if name != target.name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
     deletion = DeleteOptions.read(eviction.get("deleteOptions") or {})
     deletion.dry_run = deletion.dry_run or options.dry_run
+    stored = cluster.store.latest(target.resource.name, target.key)
+    if stored is not None and not deletion.dry_run:
+        check(target.kind, stored, deletion)
+        deletion.version = ""
+        replace(cluster, target.resource, stored, _disrupted(cluster, stored.obj))
     context = cluster.context()
     outcome = remove(cluster, context, target.resource, target.kind, target.key, deletion)
     await cluster.durable(outcome.write)
@@ -92,7 +97,7 @@ async def _bound(cluster: Cluster, binding: Object, key: Key, options: WriteOpti
     if not text(node, "name"):
         report.required("target.name")
     if report.errors:
-        raise statuses.invalid(BINDING.kind, "", key[1], report.errors)
+        raise statuses.failed(str(report.errors[0]))
     resource = cluster.registry.resource(POD)
     stored = cluster.store.latest(resource.name, key)
     if stored is None:
@@ -108,10 +113,10 @@ def _check_bindable(stored: Stored, asked: Object) -> None:
     pod, name = stored.obj, stored.key[1]
     uid, version = text(asked, "uid"), text(asked, "resourceVersion")
     if uid and uid != stored.uid:
-        raise statuses.precondition(POD, name, "UID", uid, stored.uid, "binding")
+        raise statuses.precondition(POD, name, "UID", uid, stored.uid)
     if version and version != str(stored.revision):
         is_ = str(stored.revision)
-        raise statuses.precondition(POD, name, "ResourceVersion", version, is_, "binding")
+        raise statuses.precondition(POD, name, "ResourceVersion", version, is_)
     if pod["metadata"].get("deletionTimestamp") is not None:
         why = f"pod {name} is being deleted, cannot be assigned to a host"
     elif node := pod["spec"].get("nodeName"):
@@ -128,18 +133,29 @@ def _with_node(cluster: Cluster, pod: Object, binding: Object, node: str) -> Obj
     for field in ("annotations", "labels"):
         if added := mapping(binding, "metadata", field):
             metadata[field] = {**(metadata.get(field) or {}), **added}
-    status = dict(pod.get("status") or {})
-    scheduled = {
-        "type": "PodScheduled",
-        "status": "True",
-        "lastProbeTime": None,
-        "lastTransitionTime": rfc3339(cluster.world.now()),
-    }
-    others = [one for one in mappings(status, "conditions") if one.get("type") != "PodScheduled"]
-    status["conditions"] = [*others, scheduled]
     return {
         **pod,
         "metadata": metadata,
         "spec": {**pod["spec"], "nodeName": node},
-        "status": status,
+        "status": _with_condition(cluster, pod, "PodScheduled"),
     }
+
+
+def _disrupted(cluster: Cluster, pod: Object) -> Object:
+    """Who looks at an evicted pod can tell that it did not fail of itself."""
+    why = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+    return {**pod, "status": _with_condition(cluster, pod, "DisruptionTarget", **why)}
+
+
+def _with_condition(cluster: Cluster, pod: Object, name: str, **why: str) -> Object:
+    status = dict(pod.get("status") or {})
+    condition = {
+        "type": name,
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": rfc3339(cluster.world.now()),
+        **why,
+    }
+    others = [one for one in mappings(status, "conditions") if one.get("type") != name]
+    status["conditions"] = [*others, condition]
+    return status

@@ -71,7 +71,7 @@ class Frames:
         return self._encoded(ADDED, stored)
 
     def bookmark(self, revision: int, *, initial_events_end: bool = False) -> bytes:
-        metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+        metadata: Object = {"resourceVersion": str(revision)}
         if initial_events_end:
             metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
         kind = self._view.kind
@@ -108,7 +108,7 @@ class Frames:
             metadata = objects[0]["metadata"]
             shown["metadata"] = {"resourceVersion": metadata.get("resourceVersion", "")}
         if self._headed:
-            shown["columnDefinitions"] = []
+            shown["columnDefinitions"] = None
         self._headed = True
         return shown
 

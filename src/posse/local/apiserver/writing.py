@@ -29,7 +29,12 @@ from posse.objects.validating.report import Report
 _GENERATED_ROOM = 58  # a generated name is a DNS label: 63 less the suffix
 _ATTEMPTS = 8
 _FORGOTTEN = ("selfLink", "managedFields")
-_KEPT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_NOT_YET = (
+    *_FORGOTTEN, "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+_OWN = ("generation", "creationTimestamp")  # the server's own, whatever is sent
+_KEPT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace")
 
 Change = Callable[[Object], Object]
 
@@ -59,10 +64,7 @@ async def post(cluster: Cluster, request: Request, target: Target) -> Reply:
     metadata = obj["metadata"]
     if target.namespace is not None:
         if (metadata.get("namespace") or target.namespace) != target.namespace:
-            raise statuses.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the"
-                " request"
-            )
+            raise _elsewhere()
         metadata["namespace"] = target.namespace
     outcome = create(cluster, context, target.resource, target.kind, obj, options.dry_run)
     await cluster.durable(outcome.write)
@@ -79,8 +81,27 @@ async def put(cluster: Cluster, request: Request, target: Target) -> Reply:
     def change(_: Object) -> Object:
         return obj
 
+    if _makes(cluster, target, obj):
+        outcome = create(cluster, context, target.resource, target.kind, obj, options.dry_run)
+        return await answer(cluster, request, target, outcome, context, 201)
     outcome = update(cluster, context, target, change, options.dry_run)
     return await answer(cluster, request, target, outcome, context)
+
+
+def _makes(cluster: Cluster, target: Target, obj: Object) -> bool:
+    """Some kinds may be created by putting them where nothing is; `obj` is made ready for that."""
+    if not target.resource.strategy.create_on_update or target.part is not None:
+        return False
+    if cluster.store.latest(target.resource.name, target.key) is not None:
+        return False
+    metadata = obj["metadata"]
+    _check_place(target, metadata)
+    if uid := metadata.get("uid"):
+        raise statuses.precondition(target.kind, target.key[1], "UID", uid, "")
+    metadata.pop("resourceVersion", None)
+    if target.kind.namespaced:
+        metadata["namespace"] = target.key[0]
+    return True
 
 
 async def patch(cluster: Cluster, request: Request, target: Target) -> Reply:
@@ -104,7 +125,12 @@ async def patch(cluster: Cluster, request: Request, target: Target) -> Reply:
 
 
 async def answer(
-    cluster: Cluster, request: Request, target: Target, outcome: Outcome, context: Context
+    cluster: Cluster,
+    request: Request,
+    target: Target,
+    outcome: Outcome,
+    context: Context,
+    status: int = 200,
 ) -> Reply:
     """The reply to a change, once what it says is durable."""
     view = view_of(cluster, request, target)
@@ -112,7 +138,7 @@ async def answer(
         await cluster.durable(outcome.write)
     else:
         await cluster.unchanged(target.resource.name, target.key)
-    return view.reply_object(outcome.obj, 200, context.warnings)
+    return view.reply_object(outcome.obj, status, context.warnings)
 
 
 def create(
@@ -126,9 +152,9 @@ def create(
     """Decides a creation. `obj` has its namespace, and becomes the store's."""
     strategy, metadata = resource.strategy, obj["metadata"]
     if metadata.get("resourceVersion"):
-        raise statuses.bad_request("resourceVersion should not be set on objects to be created")
-    if not kind.namespaced and metadata.get("namespace"):
-        raise statuses.bad_request("namespace is not allowed on this type")
+        raise statuses.failed("resourceVersion should not be set on objects to be created")
+    if not kind.namespaced:
+        metadata.pop("namespace", None)
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = _generated(cluster, resource, kind, metadata)
     if kind.namespaced:
@@ -143,8 +169,9 @@ def create(
     if problems := strategy.validate_create(kind, obj):
         raise statuses.invalid_object(kind, metadata.get("name", ""), problems)
     key = key_of(obj)
-    if cluster.store.latest(resource.name, key) is not None:
-        raise statuses.already_exists(kind, key[1])
+    if (known := cluster.store.latest(resource.name, key)) is not None:
+        ending = known.obj["metadata"].get("deletionTimestamp") is not None
+        raise statuses.already_exists(kind, key[1], ending=ending)
     if kind.namespaced:
         quotas.check(context, kind, obj)
     obj = _arranged(resource, obj)
@@ -240,13 +267,15 @@ def check_preconditions(
     """The identity and the version that the sent object claims to replace."""
     uid, version = metadata.get("uid") or "", metadata.get("resourceVersion") or ""
     name = stored.key[1]
-    if uid and uid != stored.uid:
+    if uid and uid != stored.uid and not patched:
         raise statuses.precondition(kind, name, "UID", uid, stored.uid)
     if not version or version == "0":
         if not resource.strategy.unconditional_update and not patched:
             report = Report()
             report.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise statuses.invalid_object(kind, name, report.errors)
+            raise statuses.invalid(kind.plural, kind.group, name, report.errors)
+    elif not (version.isascii() and version.isdigit()):
+        raise statuses.failed(f'strconv.ParseUint: parsing "{version}": invalid syntax')
     elif version != str(stored.revision):
         raise statuses.modified(kind, name)
 
@@ -255,16 +284,24 @@ def _check_place(target: Target, metadata: Object) -> None:
     """An object cannot be moved: it says where it is, and that is where it was sent."""
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if not name:
-        raise statuses.bad_request("name must be provided")
+        raise statuses.bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be"
+            " provided"
+        )
     if name != target.key[1]:
         raise statuses.bad_request(
             f"the name of the object ({name}) does not match the name on the URL ({target.name})"
         )
-    if namespace and namespace != target.key[0]:
-        raise statuses.bad_request(
-            f"the namespace of the object ({namespace}) does not match the namespace on the URL"
-            f" ({target.key[0]})"
-        )
+    if not target.kind.namespaced:
+        metadata.pop("namespace", None)
+    elif namespace and namespace != target.key[0]:
+        raise _elsewhere()
+
+
+def _elsewhere() -> statuses.Refusal:
+    return statuses.bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request"
+    )
 
 
 def _in_version(obj: Object, kind: Kind) -> Object:
@@ -274,7 +311,7 @@ def _in_version(obj: Object, kind: Kind) -> Object:
 
 
 def _begin_metadata(cluster: Cluster, metadata: Object, *, counted: bool) -> None:
-    for field in (*_FORGOTTEN, *_KEPT, "resourceVersion", "creationTimestamp"):
+    for field in _NOT_YET:
         metadata.pop(field, None)
     metadata["uid"] = cluster.world.uid()
     metadata["creationTimestamp"] = rfc3339(cluster.world.now())
@@ -286,12 +323,12 @@ def _begin_metadata(cluster: Cluster, metadata: Object, *, counted: bool) -> Non
 def _keep_metadata(new: Object, old: Object) -> None:
     for field in _FORGOTTEN:
         new.pop(field, None)
-    for field in _KEPT:
+    for field in _OWN:
         new.pop(field, None)
         if field in old:
             new[field] = old[field]
-    for field in ("creationTimestamp", "namespace"):
-        if not new.get(field) and field in old:
+    for field in _KEPT:
+        if new.get(field) in (None, "") and field in old:
             new[field] = old[field]
     _drop_empty(new)
 

@@ -101,7 +101,7 @@ class _Compiled:
         def prune(value: Any, path: Path, unknown: list[str]) -> None:
             if type(value) is not dict:
                 return
-            surplus: list[str] | None = None
+            surplus: list[str] = []
             for key, item in value.items():
                 if item and key in fields:
                     child = fields[key]
@@ -109,14 +109,13 @@ class _Compiled:
                         child(item, (path, key), unknown)
                 elif key not in fields:
                     unknown.append(render((path, key)))
-                    surplus = [key] if surplus is None else [*surplus, key]
+                    surplus.append(key)
                 elif item is None or type(item) is idle.get(key):
-                    surplus = [key] if surplus is None else [*surplus, key]
+                    surplus.append(key)
                 elif (child := fields[key]) is not None:
                     child(item, (path, key), unknown)
-            if surplus is not None:
-                for key in surplus:
-                    del value[key]
+            for key in surplus:
+                del value[key]
             for key, zero in written:
                 if key not in value:
                     value[key] = {} if zero == {} else zero

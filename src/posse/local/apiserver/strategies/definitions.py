@@ -22,6 +22,7 @@ _SCHEMA = "schema.openAPIV3Schema"
 
 
 class Definitions(Strategy):
+    marks_grace = False
     status_apart = True
     counts_generations = True
     unconditional_update = False

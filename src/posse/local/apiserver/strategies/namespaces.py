@@ -12,6 +12,7 @@ _PERMANENT = ("default", "kube-system", "kube-public")
 
 
 class Namespaces(Strategy):
+    marks_grace = False
     status_apart = True
 
     def created(self, context: Context, kind: Kind, obj: Object) -> list[tuple[Kind, Object]]:

@@ -26,6 +26,7 @@ _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 
 class Services(Strategy):
     status_apart = True
+    create_on_update = True
     returns_deleted = True
 
     def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:

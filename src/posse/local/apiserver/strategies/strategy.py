@@ -51,8 +51,12 @@ class Strategy:
     counts_generations: ClassVar[bool] = False
     unconditional_update: ClassVar[bool] = True
     """A PUT without a resourceVersion overwrites."""
+    create_on_update: ClassVar[bool] = False
+    """A PUT where there is nothing creates."""
     returns_deleted: ClassVar[bool] = False
     """DELETE answers with the object rather than with a Status."""
+    marks_grace: ClassVar[bool] = True
+    """A deleted object that stays for a while says how many seconds it has, even none."""
     default_propagation: ClassVar[str] = ""
 
     def has_status(self, kind: Kind) -> bool:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from posse.local.apiserver.store import Object
 from posse.local.apiserver.strategies import priorities
-from posse.local.apiserver.strategies.strategy import Context, Scaling, Strategy
+from posse.local.apiserver.strategies.strategy import Context, Scaling, Strategy, same
 from posse.objects.defaulting import job_selector
 from posse.objects.kinds import Kind
+from posse.objects.raw import mapping
 
 
 class Plain(Strategy):
     """Kept as written."""
+
+
+class Put(Strategy):
+    """Kept as written, and made by a PUT as well as by a POST."""
+
+    create_on_update = True
 
 
 class Returned(Strategy):
@@ -19,7 +26,7 @@ class Returned(Strategy):
     returns_deleted = True
 
 
-class Leases(Strategy):
+class Leases(Put):
     unconditional_update = False
 
 
@@ -63,7 +70,11 @@ class Jobs(Strategy):
 
     def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
         """A Job finds its pods by its uid, unless its author chose the selector."""
-        job_selector(obj, obj["metadata"]["uid"])
+        metadata, template = obj["metadata"], mapping(obj, "spec", "template")
+        unlabelled = same(metadata.get("labels"), mapping(template, "metadata").get("labels"))
+        job_selector(obj, metadata["uid"])
+        if unlabelled and (labels := mapping(template, "metadata", "labels")):
+            metadata["labels"] = dict(labels)
 
 
 class PriorityClasses(Strategy):
@@ -74,3 +85,8 @@ class PriorityClasses(Strategy):
 
     def admit_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
         priorities.check_single_default(context, kind, new)
+
+    def next_generation(self, kind: Kind, new: Object, old: Object) -> int:
+        """What counts of a class cannot change."""
+        generation: int = old["metadata"].get("generation", 1)
+        return generation
