@@ -11,6 +11,11 @@ from posse.local.supervisor.reporting import status as report_on
 from posse.local.supervisor.states import ServiceState
 from posse.world import World
 
+MODES = {
+    "namespaces": "namespaces (pods have their own files, names and processes)",
+    "none": "none (pods are not kept apart from each other, nor from you)",
+}
+
 
 @verb("status")
 @output_option
@@ -31,6 +36,7 @@ def status(app: App, output: str) -> int:
 
 
 def _page(report: Report, now: float) -> str:
+    modes = [("Isolation:", MODES.get(report.isolation, report.isolation))]
     head = columns(
         [
             ("Cluster:", "ready" if report.ready else f"not ready: {report.problem}"),
@@ -38,8 +44,11 @@ def _page(report: Report, now: float) -> str:
             ("Nodes:", f"{report.nodes_ready} of {report.nodes} ready"),
             ("Version:", f"{report.version} (Kubernetes {report.kubernetes or 'unknown'})"),
             ("Home:", report.home),
+            *(modes if report.isolation else []),
         ]
     )
+    if report.lacks:
+        head += "\n" + "\n".join(["Does not work here:", *(f"  - {it}" for it in report.lacks)])
     rows: list[tuple[object, ...]] = [("SERVICE", "STATUS", "PID", "RESTARTS", "AGE")]
     rows += [
         (s.name, _state(s), s.pid or "-", s.restarts, short_age(now - s.since) if s.since else "-")

@@ -8,6 +8,7 @@ for a hosts file, and for texts that hold such names.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -194,3 +195,11 @@ def declared_ports(pod: Manifest) -> Mapping[int, int]:
         for port in raw.mappings(container, "ports")
         if (number := raw.number(port, "containerPort")) is not None
     }
+
+
+def node_name(hostname: str | None = None) -> str:
+    """The host's name in lower case, cleaned until it is one that Kubernetes takes."""
+    told = socket.gethostname() if hostname is None else hostname
+    name = re.sub(r"[^a-z0-9.-]+", "-", told.lower())[:63]
+    name = re.sub(r"[-.]*\.[-.]*", ".", name).strip("-.")
+    return name or "localhost"

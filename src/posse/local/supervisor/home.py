@@ -13,7 +13,7 @@ import logging
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -96,6 +96,27 @@ class Home:
         return self.path / "locks" / name
 
     @property
+    def pods(self) -> Path:
+        """What the pods of this machine have, each in a directory of its own."""
+        return self.path / "pods"
+
+    @property
+    def watch(self) -> Path:
+        """A pipe that is held open by whoever watches over the pods."""
+        return self.path / "locks" / "watch"
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Pods go on as long as somebody watches over them, and a little longer."""
+        with suppress(FileExistsError):
+            os.mkfifo(self.watch, 0o600)
+        descriptor = os.open(self.watch, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    @property
     def partial(self) -> Path:
         """Where files lie until they are whole; a kill may leave some."""
         return self.path / "partial"
@@ -173,7 +194,7 @@ class Home:
         """Somebody holds that lock now."""
         try:
             descriptor = os.open(self.lock(name), os.O_RDONLY)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         try:
             return not _try_lock(descriptor, fcntl.LOCK_SH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,19 +23,24 @@ MOST_NODES = 65_536
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Written whole: a default left out would be that of whichever version reads it.
 
-    `nodes` are Node manifests; without them, `simulate` equal nodes are made."""
+    `nodes` are Node manifests, `simulate` is a number of equal ones; where neither is given, this
+    machine is the only node, under the name `machine`."""
 
     simulate: int = 0
     gpus: int = 0
     cpus: str = DEFAULT_CPUS
     memory: str = DEFAULT_MEMORY
     nodes: tuple[dict[str, Any], ...] = ()
+    machine: str = ""
+    isolation: str = ""  # the mode that was asked for; empty: the best that works
+    allow_host_paths: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()  # files of the user that no pod may see
     port: int = 0  # 0: any free port
     version: str = __version__
 
     def check(self) -> None:
         """Raises ClusterError where no cluster can be made of these options."""
-        if not self.nodes and not self.simulate:
+        if not self.nodes and not self.simulate and not self.machine:
             raise ClusterError("name the nodes: --simulate N, or --nodes FILE")
         if self.nodes and self.simulate:
             raise ClusterError("--simulate and --nodes exclude each other")
@@ -44,9 +50,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             raise ClusterError(f"--gpus must be 0 or more, not {self.gpus}")
         if not 0 <= self.port <= 65535:
             raise ClusterError(f"--port must be between 0 and 65535, not {self.port}")
+        if self.machine:
+            self._check_machine()
         self.manifests()
 
+    def _check_machine(self) -> None:
+        for name, default in (("gpus", 0), ("cpus", DEFAULT_CPUS), ("memory", DEFAULT_MEMORY)):
+            if getattr(self, name) != default:
+                raise ClusterError(
+                    f"--{name} is for simulated nodes (--simulate N); this machine has what it has"
+                )
+        if self.isolation not in ("", "namespaces", "none"):
+            raise ClusterError(f"POSSE_ISOLATION is namespaces or none, not {self.isolation}")
+        for path in self.allow_host_paths:
+            if not Path(path).is_absolute() or not Path(path).is_dir():
+                raise ClusterError(f"--allow-host-path {path} is not the path of a directory")
+
+    def names(self) -> list[str]:
+        """The names of the nodes."""
+        if self.machine:
+            return [self.machine]
+        return [str(node["metadata"]["name"]) for node in self.manifests()]
+
     def manifests(self) -> list[dict[str, Any]]:
+        """The simulated nodes; this machine announces itself."""
+        if self.machine:
+            return []
         try:
             if not self.nodes:
                 return simulated_nodes(self.simulate, self.gpus, self.cpus, self.memory)
@@ -63,6 +92,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def difference(self, running: Options, port: int) -> str | None:
         """In which way a running cluster, listening on `port`, is not what these options ask."""
+        if bool(self.machine) != bool(running.machine):
+            kinds = {True: "this machine as its node", False: "simulated nodes"}
+            return f"it runs with {kinds[bool(running.machine)]}, not {kinds[bool(self.machine)]}"
+        if self.isolation and self.isolation != running.isolation:
+            return f"it runs with POSSE_ISOLATION={running.isolation}, not {self.isolation}"
+        if self.allow_host_paths != running.allow_host_paths:
+            return "it runs with other --allow-host-path"
         for name in ("simulate", "gpus", "cpus", "memory"):
             asked, has = getattr(self, name), getattr(running, name)
             if asked != has:

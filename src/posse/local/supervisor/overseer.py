@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from posse.kube.connection import Connection
 from posse.kube.errors import KubeError
+from posse.local.node.processes.ending import end_all
 from posse.local.supervisor.connecting import connect
 from posse.local.supervisor.errors import UNABLE, ClusterError
 from posse.local.supervisor.home import Home
@@ -16,7 +17,7 @@ from posse.local.supervisor.logfiles import last_words
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.preparing import prepare
 from posse.local.supervisor.readiness import missing
-from posse.local.supervisor.states import ServiceState, State
+from posse.local.supervisor.states import Address, ServiceState, State
 from posse.local.supervisor.supervision import Supervision, environment
 from posse.world import World
 
@@ -41,6 +42,7 @@ class Supervisor:
         self._program = tuple(program)
         self._began = world.monotonic()
         self._state = State(os.getpid())
+        self._address: Address | None = None
         self._unable: asyncio.Future[str] | None = None
         self._supervision = Supervision(
             world,
@@ -52,7 +54,7 @@ class Supervisor:
 
     async def run(self, on_ready: Callable[[], None] | None = None) -> None:
         """Until cancelled; then everything is stopped before it returns."""
-        with self._home.holding(LOCK) as ours:
+        with self._home.holding(LOCK) as ours, self._home.watching():
             if not ours:
                 raise ClusterError(f"a cluster is already running in {self._home.path}")
             self._home.address.unlink(missing_ok=True)
@@ -61,7 +63,7 @@ class Supervisor:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     giving_up = tasks.create_task(self._give_up(self._unable))
-                    tasks.create_task(self._until_homeless())
+                    tasks.create_task(self._look_after_home())
                     await self._bring_up(tasks, on_ready)
                     giving_up.cancel()
             except BaseExceptionGroup as group:
@@ -69,6 +71,7 @@ class Supervisor:
                 raise _first(reasons) if reasons is not None else group from None
             finally:
                 await self._supervision.stop()
+                await end_all(self._home.pods)
                 self._home.state.unlink(missing_ok=True)
 
     async def _give_up(self, unable: asyncio.Future[str]) -> None:
@@ -76,13 +79,26 @@ class Supervisor:
         service = await unable
         raise ClusterError(last_words(self._home.log(service)) or f"the {service} cannot run")
 
-    async def _until_homeless(self) -> None:
-        """Whoever deletes the home wants no cluster in it."""
+    async def _look_after_home(self) -> None:
+        """Files that others read are mended. Whoever deletes the home wants no cluster in it."""
         lock = self._home.lock(LOCK)
         ours = lock.stat().st_ino
-        while lock.exists() and lock.stat().st_ino == ours:  # noqa: ASYNC110
+        while lock.exists() and lock.stat().st_ino == ours:
+            self._mend()
             await asyncio.sleep(GLANCE)
         raise ClusterError(f"{self._home.path} is gone, and the cluster with it")
+
+    def _mend(self) -> None:
+        home = self._home
+        if home.load(home.state, State) is None:
+            self._tell()
+        try:
+            if home.load(home.options, Options) is None:
+                home.save(home.options, self._options)
+            if self._address is not None and home.load(home.address, Address) is None:
+                home.save(home.address, self._address)
+        except OSError as error:
+            log.warning("a file could not be mended: %s", error)
 
     async def _bring_up(
         self, tasks: asyncio.TaskGroup, on_ready: Callable[[], None] | None
@@ -105,7 +121,8 @@ class Supervisor:
 
     async def _reach(self, first: str) -> Connection:
         self._say(failing=first, problem="the API server does not listen")
-        return connect(self._home, await self._home.listening(), "admin", self._world)
+        self._address = await self._home.listening()
+        return connect(self._home, self._address, "admin", self._world)
 
     async def _prepare(self, connection: Connection) -> None:
         while True:
@@ -120,7 +137,7 @@ class Supervisor:
 
     async def _until_ready(self, connection: Connection) -> None:
         identity = self._home.name(self._world)
-        names = [node["metadata"]["name"] for node in self._options.manifests()]
+        names = self._options.names()
         while True:
             # The moment of our start on today's wall clock, which may have been set since.
             began = self._world.now() - (self._world.monotonic() - self._began)

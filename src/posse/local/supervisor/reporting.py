@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from posse.kube.errors import KubeError
+from posse.local.node.processes.isolation.modes import LACKS
 from posse.local.supervisor.connecting import connect
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.overseer import LOCK
 from posse.local.supervisor.readiness import missing
 from posse.local.supervisor.states import Address, ServiceState, State
+from posse.objects.keys import ISOLATION_LABEL
 from posse.objects.kinds import NODE
 from posse.objects.nodes import Node
 from posse.version import __version__
@@ -29,6 +31,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     kubernetes: str = ""  # the version that the API server says it speaks
     nodes: int = 0
     nodes_ready: int = 0
+    isolation: str = ""  # how pods are kept apart, where they are processes of this machine
+    lacks: tuple[str, ...] = ()  # what does not work in that mode
     services: tuple[ServiceState, ...] = ()
 
 
@@ -53,7 +57,7 @@ async def status(home: Home, world: World) -> Report:
     address = home.load(home.address, Address)
     if address is None:
         return base
-    names = [node["metadata"]["name"] for node in options.manifests()]
+    names = options.names()
     connection = connect(home, address, "admin", world)
     try:
         lack = await missing(connection, world, identity=home.name(world), nodes=names)
@@ -63,6 +67,8 @@ async def status(home: Home, world: World) -> Report:
         return msgspec.structs.replace(base, server=address.server, problem=str(error))
     finally:
         await connection.close()
+    labels = {node.metadata.name: node.metadata.labels for node in present}
+    mode = labels.get(options.machine, {}).get(ISOLATION_LABEL, "")
     return msgspec.structs.replace(
         base,
         server=address.server,
@@ -71,4 +77,6 @@ async def status(home: Home, world: World) -> Report:
         kubernetes=version,
         nodes=len(present),
         nodes_ready=sum(node.ready for node in present),
+        isolation=mode,
+        lacks=LACKS.get(mode, ()),
     )

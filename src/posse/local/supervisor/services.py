@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posse.kube.connection import Connection
 from posse.local.supervisor import lifeline
@@ -24,6 +24,9 @@ from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.states import Address
 from posse.world import World
+
+if TYPE_CHECKING:
+    from posse.local.node.processes.machine import Machine
 
 log = logging.getLogger(__name__)
 
@@ -101,14 +104,42 @@ async def core(home: Home, world: World) -> None:
 async def node(home: Home, world: World) -> None:
     from posse.local.node.program import NodeConfig, run
 
+    options = _options(home)
+    machine = await _this_machine(home, options, world) if options.machine else None
     config = NodeConfig(
-        nodes=tuple(_options(home).manifests()),
+        nodes=tuple(options.manifests()) if machine is None else (machine.node,),
         token=home.secret("kubelet", world),
         serve=True,
         certificate=home.certificate("node"),
         key=home.key("node"),
     )
-    await _connected(home, world, "node", lambda c: run(config, c, world))
+
+    async def serve(connection: Connection) -> None:
+        runtime = None if machine is None else machine.runtime(connection, world)
+        await run(config, connection, world, runtime=runtime)
+
+    with home.watching():
+        await _connected(home, world, "node", serve)
+
+
+async def _this_machine(home: Home, options: Options, world: World) -> Machine:
+    from posse.local.node.processes.isolation.choosing import IsolationError, choose
+    from posse.local.node.processes.machine import Machine, survey
+
+    with home.watching():
+        private = [Path(path) for path in options.private]
+        try:
+            isolation = await choose(options.isolation, world, home.path, private, home.watch)
+        except IsolationError as error:
+            raise ClusterError(str(error)) from error
+    return Machine(
+        node=survey(options.machine, home.path, isolation.name),
+        isolation=isolation,
+        home=home.path,
+        lifeline=home.watch,
+        allowed_host_paths=tuple(Path(path) for path in options.allow_host_paths),
+        api_server=("127.0.0.1", (await home.listening()).port),
+    )
 
 
 MAINS: dict[str, Main] = {

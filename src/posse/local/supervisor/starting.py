@@ -66,7 +66,7 @@ async def up(
             if process is not None:
                 await _withdraw(home, process)
             raise
-    return Started(address.server, state.pid, len(options.manifests()), already, file)
+    return Started(address.server, state.pid, len(options.names()), already, file)
 
 
 async def foreground(
@@ -98,7 +98,7 @@ async def foreground(
             if ready.is_set() and address is not None:
                 file = contexts.add(home, address.server, select=select, kubeconfig=kubeconfig)
                 if on_ready is not None:
-                    nodes = len(options.manifests())
+                    nodes = len(options.names())
                     on_ready(Started(address.server, os.getpid(), nodes, False, file))
         await supervising
     finally:

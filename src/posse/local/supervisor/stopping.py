@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from posse.kube.config import ConfigError
+from posse.local.node.processes.ending import end_all, remove_all
 from posse.local.supervisor import contexts
 from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.home import Home, until
@@ -42,10 +43,12 @@ async def down(home: Home, *, purge: bool = False) -> Stopped:
                 raise ClusterError(f"a supervisor runs in {home.path} but says not who it is")
             await end_supervisor(home, pid)
         await services_gone(home)
+        await end_all(home.pods)
         complaint = _put_contexts_back(home)
         for path in (home.state, home.address):
             path.unlink(missing_ok=True)
         if purge:
+            await remove_all(home.pods)
             _purge(home)
     if complaint:
         raise ClusterError(f"the cluster has stopped, but its context is left: {complaint}")

@@ -4,33 +4,59 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
-import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from posse.kube.connection import Connection
 from posse.local.node.manifests import DEFAULT_PODS, HOSTNAME_LABEL
-from posse.local.node.processes.gpus import RESOURCE
+from posse.local.node.processes.gpus import RESOURCE, Inventory, Nvml
+from posse.local.node.processes.isolation.modes import Isolation
+from posse.local.node.processes.preparing import RuntimeConfig
+from posse.local.node.processes.runtime import ProcessRuntime
 from posse.objects.keys import ISOLATION_LABEL
 from posse.objects.kinds import NODE
 from posse.version import __version__
+from posse.world import World
 
 Manifest = dict[str, Any]
 
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
-def node_name(hostname: str | None = None) -> str:
-    """The host's name in lower case, cleaned until it is one that Kubernetes takes."""
-    told = socket.gethostname() if hostname is None else hostname
-    name = re.sub(r"[^a-z0-9.-]+", "-", told.lower())[:63]
-    name = re.sub(r"[-.]*\.[-.]*", ".", name).strip("-.")
-    return name or "localhost"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """This machine, ready to run pods."""
+
+    node: Manifest
+    isolation: Isolation
+    home: Path
+    lifeline: Path
+    allowed_host_paths: tuple[Path, ...]
+    api_server: tuple[str, int]
+
+    def runtime(self, connection: Connection, world: World) -> ProcessRuntime:
+        allocatable = self.node["status"]["allocatable"]
+        config = RuntimeConfig(
+            home=self.home,
+            lifeline=self.lifeline,
+            allocatable=allocatable,
+            gpus=tuple(range(int(allocatable.get(RESOURCE, "0")))),
+            allowed_host_paths=self.allowed_host_paths,
+            api_server=self.api_server,
+        )
+        return ProcessRuntime(config, connection, world, self.isolation)
+
+
+def survey(name: str, home: Path, isolation: str, inventory: Inventory | None = None) -> Manifest:
+    """The Node object of this machine as it is now."""
+    gpus = (inventory or Nvml()).indices()
+    return machine_node(name, home, gpus=gpus, isolation=isolation)
 
 
 def machine_node(name: str, home: Path, *, gpus: Sequence[int], isolation: str) -> Manifest:
