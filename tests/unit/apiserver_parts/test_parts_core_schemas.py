@@ -10,6 +10,7 @@ import pytest
 from posse.objects.kinds import BUILT_IN, CUSTOM_RESOURCE_DEFINITION, POD, SECRET, Kind
 from posse.objects.schemas import notation
 from posse.objects.schemas.core import STRUCTS, core_schema, metadata_schema
+from posse.objects.schemas.descriptions import DESCRIPTIONS
 from posse.objects.schemas.notation import ListOf, MapOf, Named, Type
 
 
@@ -211,3 +212,10 @@ def test_definitions_are_checked_down_to_their_schema() -> None:
 def test_the_notation_refuses_what_it_does_not_know(text: str) -> None:
     with pytest.raises(ValueError, match="A"):
         notation.read(text)
+
+
+def test_what_is_described_exists() -> None:
+    for described in DESCRIPTIONS:
+        struct, _, field = described.partition(".")
+        assert struct in STRUCTS
+        assert not field or field in STRUCTS[struct].fields, described

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from posse.local.apiserver import discovery, negotiation, openapi, statuses
+from posse.local.apiserver import discovery, negotiation, openapi, statuses, swagger
 from posse.local.apiserver.registry import Registry
 from posse.local.apiserver.requests import Request
-from posse.local.apiserver.responses import Reply, json_reply, text_reply
+from posse.local.apiserver.responses import JSON, Reply, json_reply, text_reply
 
 _HEALTH = ("healthz", "livez", "readyz")
+_GNOSTIC = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -54,8 +55,7 @@ class Documents:
             case ["apis", group, version]:
                 return self._resources(group, version)
             case ["openapi", "v2"]:
-                # kubectl takes an empty document for one that forbids nothing.
-                return Reply(200, b"", content_type=b"application/octet-stream")
+                return self._swagger(request)
             case ["openapi", "v3"]:
                 return self._keep("openapi", lambda: openapi.index(self._described()))
             case ["openapi", "v3", "api", version]:
@@ -73,6 +73,16 @@ class Documents:
         reply = self._keep(f"aggregated/{core}", lambda: discovery.aggregated(self._served(), core))
         reply.content_type = _AGGREGATED.encode()
         return reply
+
+    def _swagger(self, request: Request) -> Reply:
+        accept = request.header("accept")
+        if "protobuf" not in accept or "json" in accept:
+            return self._keep("swagger", lambda: swagger.document(self._described()))
+        return self._keep(
+            "swagger/protobuf",
+            lambda: swagger.protobuf(swagger.document(self._described())),
+            _GNOSTIC,
+        )
 
     def _described_version(self, group: str, version: str) -> Reply:
         path = f"openapi/{group}/{version}"
@@ -92,7 +102,7 @@ class Documents:
         about = ["/openapi/v2", "/openapi/v3", "/version"]
         return {"paths": ["/api", "/api/v1", "/apis", *paths, *health, *about]}
 
-    def _keep(self, name: str, make: Callable[[], Any]) -> Reply:
+    def _keep(self, name: str, make: Callable[[], Any], content_type: bytes = JSON) -> Reply:
         if self._generation != self._registry.generation:
             self._kept.clear()
             self._generation = self._registry.generation
@@ -100,7 +110,9 @@ class Documents:
             document = make()
             if document is None:
                 raise statuses.no_such_path()
-            reply = self._kept[name] = json_reply(document)
+            reply = json_reply(document) if content_type == JSON else Reply(200, document)
+            reply.content_type = content_type
+            self._kept[name] = reply
         return reply
 
 

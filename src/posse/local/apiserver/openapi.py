@@ -17,6 +17,7 @@ import msgspec
 from posse.local.apiserver.discovery import KUBERNETES_MAJOR, KUBERNETES_MINOR, Served
 from posse.objects.kinds import BUILT_IN, Kind
 from posse.objects.schemas.core import STRUCTS, core_struct
+from posse.objects.schemas.descriptions import DESCRIPTIONS
 from posse.objects.schemas.notation import Field, ListOf, MapOf, Named, Type
 
 _BUILT_IN = frozenset((kind.group, kind.kind) for kind in BUILT_IN)
@@ -43,6 +44,11 @@ _NAMED_SCALARS: dict[str, tuple[str, dict[str, Any]]] = {
 _PATCHES = ("application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
 _PREFIX = "io.k8s."
+_EVERYWHERE = {
+    "apiVersion": "The version of the API in which the object is written.",
+    "kind": "What the object is.",
+    "metadata": "The object's name, labels and so on.",
+}
 
 
 class Described(msgspec.Struct, frozen=True):
@@ -130,14 +136,18 @@ class _Components:
     def _struct(self, struct: str) -> dict[str, Any]:
         fields = STRUCTS[struct].fields.values()
         described: dict[str, Any] = {}
+        if struct in DESCRIPTIONS:
+            described["description"] = DESCRIPTIONS[struct]
         if fields:
-            described["properties"] = {field.name: self._field(field) for field in fields}
+            described["properties"] = {field.name: self._field(struct, field) for field in fields}
         if required := [field.name for field in fields if field.required]:
             described["required"] = required
         return described
 
-    def _field(self, field: Field) -> dict[str, Any]:
+    def _field(self, struct: str, field: Field) -> dict[str, Any]:
         described = self._type(field.type)
+        if meaning := DESCRIPTIONS.get(f"{struct}.{field.name}") or _EVERYWHERE.get(field.name):
+            described["description"] = meaning
         strategies = []
         if field.merge_key is not None:
             strategies.append("merge")
