@@ -33,7 +33,9 @@ _TIME = re.compile(
     r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
     re.ASCII,
 )
+_MICROSECONDS = re.compile(r"\.\d{6}(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _GO_TIME = "2006-01-02T15:04:05Z07:00"
+_GO_MICRO = "2006-01-02T15:04:05.000000Z07:00"
 _GO_TYPES = {
     "int": "int32", "long": "int64", "float": "float64", "quantity": "resource.Quantity",
     "intstr": "intstr.IntOrString", "time": "v1.Time", "microtime": "v1.MicroTime",
@@ -314,6 +316,17 @@ def _check_time(value: Any, path: Path, owner: str, found: list[FieldError]) -> 
         found.append(FieldError(render(path), errors.TYPE_INVALID, why))
 
 
+def _check_micro_time(value: Any, path: Path, owner: str, found: list[FieldError]) -> None:
+    """The same with six digits after the second, no fewer and no more."""
+    known = len(found)
+    _check_time(value, path, owner, found)
+    if value is None or len(found) > known:
+        return
+    if not _MICROSECONDS.fullmatch(value, 19):
+        why = f'parsing time "{value}" as "{_GO_MICRO}": cannot parse "{value[19:]}" as ".000000"'
+        found.append(FieldError(render(path), errors.TYPE_INVALID, why))
+
+
 def _check_bytes(value: Any, path: Path, owner: str, found: list[FieldError]) -> None:
     if value is None:
         return
@@ -339,7 +352,7 @@ _SCALAR_CHECKS: dict[str, Check | None] = {
     "intstr": _check_intstr,
     "quantity": _check_quantity,
     "time": _check_time,
-    "microtime": _check_time,
+    "microtime": _check_micro_time,
     "bytes": _check_bytes,
     "any": None,
 }

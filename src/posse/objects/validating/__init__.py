@@ -14,12 +14,16 @@ from posse.objects.errors import FieldError
 from posse.objects.kinds import Kind
 from posse.objects.raw import Raw
 from posse.objects.validating import (
+    access,
     claims,
     cluster,
     configs,
     endpoints,
+    events,
+    limits,
     pod_updates,
     pods,
+    reported,
     services,
     workloads,
 )
@@ -30,7 +34,7 @@ from posse.objects.validating.metadata import (
 )
 from posse.objects.validating.report import Report, same
 
-__all__ = ["validate_create", "validate_update"]
+__all__ = ["validate_create", "validate_status", "validate_update"]
 
 _Check = Callable[[Report, Raw], None]
 _CheckChange = Callable[[Report, Raw, Raw], None]
@@ -47,6 +51,13 @@ _NEW: dict[Kind, _Check] = {
     kinds.LEASE: cluster.check_lease,
     kinds.CONFIG_MAP: configs.check_config_map,
     kinds.SECRET: configs.check_secret,
+    kinds.EVENT: events.check_event,
+    kinds.LIMIT_RANGE: limits.check_limit_range,
+    kinds.RESOURCE_QUOTA: limits.check_resource_quota,
+    kinds.ROLE: access.check_role,
+    kinds.CLUSTER_ROLE: access.check_cluster_role,
+    kinds.ROLE_BINDING: access.check_role_binding,
+    kinds.CLUSTER_ROLE_BINDING: access.check_cluster_role_binding,
     kinds.ENDPOINTS: endpoints.check_endpoints,
     kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice,
     kinds.PERSISTENT_VOLUME: claims.check_volume,
@@ -68,9 +79,19 @@ _CHANGES: dict[Kind, _CheckChange] = {
     kinds.PRIORITY_CLASS: cluster.check_priority_class_update,
     kinds.CONFIG_MAP: configs.check_config_map_update,
     kinds.SECRET: configs.check_secret_update,
+    kinds.RESOURCE_QUOTA: limits.check_resource_quota_update,
+    kinds.ROLE_BINDING: access.check_binding_update,
+    kinds.CLUSTER_ROLE_BINDING: access.check_binding_update,
     kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice_update,
     kinds.PERSISTENT_VOLUME: claims.check_volume_update,
     kinds.PERSISTENT_VOLUME_CLAIM: claims.check_claim_update,
+}
+_REPORTED: dict[Kind, _CheckChange] = {
+    kinds.POD: reported.check_pod_status,
+    kinds.JOB: reported.check_job_status,
+    kinds.DEPLOYMENT: reported.check_replicas,
+    kinds.REPLICA_SET: reported.check_replicas,
+    kinds.NODE: reported.check_node_status,
 }
 
 
@@ -97,6 +118,17 @@ def validate_update(kind: Kind, new: Raw, old: Raw) -> list[FieldError]:
     check_change = _CHANGES.get(kind)
     if check_change is not None:
         check_change(report, new, old)
+    return report.errors
+
+
+def validate_status(kind: Kind, new: Raw, old: Raw) -> list[FieldError]:
+    """What is wrong with a change of the status, and of the metadata that came with it."""
+    report = Report()
+    check_metadata_update(report, new, old)
+    check_descriptions(report, kind, new)
+    check = _REPORTED.get(kind)
+    if check is not None:
+        check(report, new, old)
     return report.errors
 
 

@@ -19,11 +19,11 @@ _SYSTEM_CLASSES = {
 
 def check_node(report: Report, node: Raw) -> None:
     _check_taints(report, node)
-    _check_node_resources(report, node)
+    check_node_resources(report, node)
 
 
 def check_node_update(report: Report, new: Raw, old: Raw) -> None:
-    _check_node_resources(report, new)
+    check_node_resources(report, new)
     _check_taints(report, new)
     after, before = mapping(new, "spec"), mapping(old, "spec")
     if (had := texts(before, "podCIDRs")) and texts(after, "podCIDRs") != had:
@@ -49,7 +49,7 @@ def _check_taints(report: Report, node: Raw) -> None:
         seen[key, effect] = None
 
 
-def _check_node_resources(report: Report, node: Raw) -> None:
+def check_node_resources(report: Report, node: Raw) -> None:
     for part in ("capacity", "allocatable"):
         for resource, amount in sorted(mapping(node, "status", part).items()):
             check_quantity(report, resource, amount, f"status.{part}.{resource}")

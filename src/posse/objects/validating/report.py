@@ -30,6 +30,10 @@ class Report:
         for detail in details:
             self._add(field, errors.INVALID, f"Invalid value: {shown(value)}", detail)
 
+    def refused(self, field: str, detail: str) -> None:
+        """Invalid as a whole, so that no one value can be shown."""
+        self._add(field, errors.INVALID, "Invalid value", detail)
+
     def duplicate(self, field: str, value: Any, detail: str = "") -> None:
         self._add(field, errors.DUPLICATE, f"Duplicate value: {shown(value)}", detail)
 

@@ -83,6 +83,11 @@ def is_extended(resource: str) -> bool:
     return not names.qualified_name_problems(f"requests.{resource}")
 
 
+def is_standard(resource: str) -> bool:
+    """Whether a quota may count it by this bare name."""
+    return resource in _STANDARD or resource.removeprefix("requests.").startswith(_HUGE_PAGES)
+
+
 def is_whole(resource: str) -> bool:
     return resource in _COUNTED or is_extended(resource)
 

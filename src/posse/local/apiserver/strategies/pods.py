@@ -33,7 +33,7 @@ class Pods(Strategy):
             result["metadata"]["ownerReferences"] = owners
         status = dict(result.get("status") or {})
         if qos := mapping(old, "status").get("qosClass"):
-            status["qosClass"] = qos
+            status.setdefault("qosClass", qos)
         result["status"] = status
         return result
 

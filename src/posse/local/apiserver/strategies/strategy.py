@@ -106,7 +106,7 @@ class Strategy:
         return result
 
     def validate_status(self, kind: Kind, new: Object, old: Object) -> list[FieldError]:
-        return []
+        return validating.validate_status(kind, new, old)
 
     def grace(self, obj: Object, asked: int | None) -> int | None:
         """Seconds to wait before the object goes; None for kinds that go at once."""
