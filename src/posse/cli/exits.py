@@ -38,15 +38,16 @@ def sentence_of(error: BaseException) -> str:
         case click.UsageError():
             return _usage(error)
         case click.ClickException():
-            return error.format_message()
+            return one_line(error.format_message())
         case Unreachable():
-            return f"no answer from the cluster: {error}; is it up? (`posse status`)"
+            return one_line(f"no answer from the cluster: {error}; is it up? (`posse status`)")
         case Unauthorized():
-            return f"the cluster does not accept these credentials: {error.message}"
+            return one_line(f"the cluster does not accept these credentials: {error.message}")
         case ApiError():
-            return error.message
+            return one_line(error.message)
         case ClusterError() if error.log:
-            return "\n".join([one_line(str(error)), *(f"    {line}" for line in error.log)])
+            log = (f"    {printable(line)}" for line in error.log)
+            return "\n".join([one_line(str(error)), *log])
         case PosseError() | ConfigError() | ClusterError() | OSError():
             return one_line(str(error))
     return one_line(
@@ -63,4 +64,9 @@ def _usage(error: click.UsageError) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    """Nothing that was typed, or that a server said, may give orders to the terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -15,6 +15,8 @@ from posse.objects.names import dns_label_problems
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LARGEST_FILE = 1 << 20
+
 RENAMED = {
     "--workingDir": "--working-dir",
     "--dataDir": "--data-dir",
@@ -155,9 +157,14 @@ def _config_file(text: str) -> tuple[str, tuple[str, str]]:
     source, colon, path = text.partition(":")
     file = Path(source).expanduser()
     try:
-        content = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"--config-file: {source} cannot be read: {error}") from error
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST_FILE + 1).decode("utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--config-file: {source!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"--config-file: {source!r} is not UTF-8 text") from error
+    if len(content) > _LARGEST_FILE:
+        raise click.UsageError(f"--config-file: {source!r} is larger than 1 MiB")
     target = path if colon else str(file.absolute())
     if not target.startswith("/"):
         raise click.UsageError(f"--config-file: {target!r} is not an absolute path")

@@ -102,6 +102,9 @@ def main(words: list[str] | None = None) -> NoReturn:
         # The reader went away (`posse list | head`): nothing is left to say, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except BaseException as error:
         if isinstance(error, SystemExit):
             raise

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from posse.client.errors import PosseError
 from posse.client.happenings import Happening
 from posse.client.jobs import TrainingJob
 from posse.client.nodes import NodeUse
@@ -101,5 +102,5 @@ def _trainer(alias: str | None) -> Trainer | None:
         return None
     trainer = trainer_named(alias)
     if trainer is None:
-        raise ValueError(f"{alias!r} is not a kind of training job")
+        raise PosseError(f"{alias!r} is not a kind of training job")
     return trainer

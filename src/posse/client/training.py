@@ -166,7 +166,7 @@ class Training:
         return read_nodes(nodes.items, pods.items)
 
     async def _find(self, name: str, trainer: Trainer | None) -> tuple[Trainer, dict[str, Any]]:
-        for one in [trainer] if trainer else TRAINERS:
+        for one in ([trainer] if trainer else TRAINERS) if name else ():
             try:
                 return one, await self._connection.get(one.kind, name, self.namespace)
             except NotFound:

@@ -123,7 +123,9 @@ def _settings(merged: Kubeconfig, name: str | None, files: Sequence[Path]) -> Se
                 f"user {user_name!r} signs in with {unsupported!r}, which is not supported yet; "
                 "use a token or a client certificate"
             )
-    token = user.text("token")
+    token = user.text("token").strip()
+    if not token.isprintable():
+        raise ConfigError(f"{user.file}: token of {user.name!r} holds control characters")
     return msgspec.structs.replace(
         settings,
         token=token or None,

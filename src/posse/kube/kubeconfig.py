@@ -248,7 +248,7 @@ def _read(file: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{file}{line}: not valid YAML: {error.problem}") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise ConfigError(f"{file}: not valid YAML") from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None

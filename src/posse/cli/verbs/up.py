@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from posse.cli.grammar import switch
 from posse.cli.options import App, verb
+from posse.local.apiserver.goyaml import YamlError, load_all
 from posse.local.node.manifests import DEFAULT_CPUS, DEFAULT_MEMORY
 from posse.local.supervisor import lifeline
 from posse.local.supervisor.home import Home
@@ -16,6 +16,8 @@ from posse.local.supervisor.options import Options
 from posse.local.supervisor.starting import Started, foreground
 from posse.local.supervisor.starting import up as start
 from posse.world import World
+
+DEEPEST = 100
 
 
 @verb("up")
@@ -83,15 +85,18 @@ def _tell(app: App, started: Started, selected: bool) -> None:
 
 def _manifests(name: str) -> tuple[dict[str, Any], ...]:
     try:
-        documents = list(yaml.load_all(Path(name).read_text(encoding="utf-8"), yaml.CSafeLoader))
+        documents = load_all(Path(name).read_text(encoding="utf-8"), DEEPEST)
     except OSError as error:
         raise click.UsageError(f"--nodes: {name}: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (UnicodeDecodeError, YamlError) as error:
         raise click.UsageError(f"--nodes: {name} is not YAML: {error}") from error
     found: list[Any] = []
     for document in documents:
-        items = document.get("items", [document]) if isinstance(document, dict) else [document]
-        found += [item for item in items if item is not None]
+        value = document.value
+        items = value.get("items") if isinstance(value, dict) and "items" in value else [value]
+        found += (
+            [item for item in items if item is not None] if isinstance(items, list) else [items]
+        )
     if not found:
         raise click.UsageError(f"--nodes: {name} holds no Node")
     for item in found:

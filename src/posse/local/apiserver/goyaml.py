@@ -60,21 +60,31 @@ class _Merge(str):
 
 def load(text: str, max_depth: int) -> Document:
     """The only document of `text`; YamlError says what is wrong with it."""
-    builder = _Builder(max_depth)
+    documents = load_all(text, max_depth, most=1)
+    if not documents:
+        raise YamlError("the document is empty")
+    return documents[0]
+
+
+def load_all(text: str, max_depth: int, *, most: int = 100_000) -> list[Document]:
+    """Every document of `text`."""
+    builders: list[_Builder] = []
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            builder.take(event)
+            if isinstance(event, yaml.DocumentStartEvent):
+                if len(builders) == most:
+                    raise YamlError("more than one document" if most == 1 else "too many documents")
+                builders.append(_Builder(max_depth))
+            elif builders:
+                builders[-1].take(event)
     except yaml.YAMLError as error:
         raise YamlError(" ".join(str(error).split())) from error
-    if builder.documents == 0:
-        raise YamlError("the document is empty")
-    return Document(builder.root, builder.duplicates)
+    return [Document(builder.root, builder.duplicates) for builder in builders]
 
 
 class _Builder:
     def __init__(self, max_depth: int) -> None:
         self.root: Any = None
-        self.documents = 0
         self.duplicates: list[str] = []
         self._max_depth = max_depth
         self._stack: list[_Open] = []
@@ -83,10 +93,6 @@ class _Builder:
 
     def take(self, event: yaml.Event) -> None:
         match event:
-            case yaml.DocumentStartEvent():
-                self.documents += 1
-                if self.documents > 1:
-                    raise YamlError("more than one document")
             case yaml.ScalarEvent():
                 value = _scalar(event)
                 if event.anchor:

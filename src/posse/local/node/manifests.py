@@ -65,7 +65,7 @@ def simulated(manifest: Mapping[str, Any]) -> Manifest:
     metadata["labels"] = {
         HOSTNAME_LABEL: name,
         "kubernetes.io/os": "linux",
-        **(metadata.get("labels") or {}),
+        **_mapping(metadata, "labels", name),
         SIMULATED_LABEL: "true",
     }
     for server_side in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):

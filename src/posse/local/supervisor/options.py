@@ -15,6 +15,9 @@ from posse.local.node.manifests import (
     simulated_nodes,
 )
 from posse.local.supervisor.errors import ClusterError
+from posse.objects.kinds import NODE
+from posse.objects.schemas.core import core_schema
+from posse.objects.validating import validate_create
 from posse.version import __version__
 
 MOST_NODES = 65_536
@@ -85,6 +88,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         names: dict[str, None] = {}
         for node in made:
             name = node["metadata"]["name"]
+            problems = core_schema(NODE).validate(node) or validate_create(NODE, node)
+            if problems:
+                raise ClusterError(f"node {name!r}: {problems[0].field}: {problems[0].message}")
             if name in names:
                 raise ClusterError(f"there are two nodes named {name}")
             names[name] = None
