@@ -17,6 +17,13 @@ from posse.objects.kinds import Kind
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 
+# In kube-apiserver's order.
+_FIRST = (
+    "", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "policy",
+    "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+    "coordination.k8s.io", "discovery.k8s.io",
+)  # fmt: skip
+
 KUBERNETES_MAJOR = "1"
 KUBERNETES_MINOR = "36"
 
@@ -128,7 +135,18 @@ def _versions_by_group(served: Iterable[Served]) -> dict[str, list[str]]:
         versions = groups.setdefault(one.kind.group, [])
         if one.kind.version not in versions:
             versions.append(one.kind.version)
-    return {name: sorted(groups[name], key=version_precedence) for name in sorted(groups)}
+    ordered = {name: sorted(groups[name], key=version_precedence) for name in groups}
+    return {name: ordered[name] for name in sorted(ordered, key=lambda n: _place(n, ordered[n]))}
+
+
+def _place(group: str, versions: Sequence[str]) -> tuple[int, tuple[int, int, int, str], str]:
+    """Where a group stands in the list: a name that several groups have means the first of them.
+
+    The built-in ones come first, then those with the most stable version.
+    """
+    if group in _FIRST:
+        return (_FIRST.index(group), version_precedence("v1"), group)
+    return (len(_FIRST), version_precedence(versions[0]), group)
 
 
 def _group(name: str, versions: Sequence[str]) -> dict[str, Any]:

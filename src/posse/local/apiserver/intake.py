@@ -37,7 +37,8 @@ class WriteOptions:
             report.unsupported("fieldValidation", validation, ("", *_DIRECTIVES))
         if len(request.query.get("fieldManager", "").encode()) > _MANAGER_LIMIT:
             report.too_long("fieldManager", _MANAGER_LIMIT)
-        if what == "PatchOptions" and "force" in request.query:
+        applies = "apply-patch" in request.header("content-type")
+        if what == "PatchOptions" and "force" in request.query and not applies:
             report.forbidden("force", "may not be specified for non-apply patch")
         if report.errors:
             raise statuses.invalid(what, "meta.k8s.io", "", report.errors)
