@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
-from posse.kube.kubeconfig import ConfigError, Kubeconfig, KubeconfigFile, read_merged
+from posse.kube.errors import ConfigError
+from posse.kube.impersonating import Impersonation, read_impersonation
+from posse.kube.kubeconfig import Entry, Kubeconfig, KubeconfigFile, read_merged
+from posse.kube.plugins import Plugin, read_plugin
+from posse.kube.proxies import Proxy, parse_proxy, proxy_from
 
 __all__ = [
     "ConfigError",
@@ -24,7 +29,11 @@ _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a transport needs. Where both a file and its content are given, content wins."""
+    """All that a transport needs.
+
+    Where both a file and its content are given, content wins; but a token file has the word over
+    a token, which is then what was in the file when the settings were written.
+    """
 
     server: str
     namespace: str = "default"
@@ -36,9 +45,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     client_key_data: bytes | None = None
     token: str | None = None
     token_file: Path | None = None
+    username: str = ""
+    password: str = ""
+    plugin: Plugin | None = None
+    acting_as: Impersonation | None = None
+    proxy: Proxy | None = None
     insecure: bool = False
     tls_server_name: str | None = None
     context: str = ""
+
+    @property
+    def url(self) -> str:
+        """The server's address without a closing slash; it may have a path of its own.
+
+        ConfigError when it is none.
+        """
+        server = self.server
+        if "://" not in server:
+            secure = self.ca_file or self.ca_data or self.insecure
+            server = f"{'https' if secure else 'http'}://{server}"
+        try:
+            parts = urlsplit(server)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ConfigError(f"{self.server!r} is not the address of a server")
+        return server.rstrip("/")
 
     def __repr__(self) -> str:
         """Says where, never with what secret."""
@@ -53,11 +86,16 @@ def kubeconfig_paths(environment: Mapping[str, str] | None = None) -> list[Path]
 
 
 def load_kubeconfig(
-    paths: Sequence[Path | str] | None = None, context: str | None = None
+    paths: Sequence[Path | str] | None = None,
+    context: str | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings of a context, by default of the one selected, of the merged files."""
-    files = kubeconfig_paths() if paths is None else [Path(path) for path in paths]
-    return _settings(read_merged(files), context, files)
+    environment = os.environ if environment is None else environment
+    files = kubeconfig_paths(environment) if paths is None else [Path(path) for path in paths]
+    settings = _settings(read_merged(files), context, files)
+    return settings if settings.proxy else _proxied(settings, environment)
 
 
 def in_cluster(
@@ -77,12 +115,17 @@ def in_cluster(
         if not path.is_file():
             raise ConfigError(f"not inside a cluster: {path} does not exist")
     namespace = account / "namespace"
-    return Settings(
+    settings = Settings(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         namespace=(namespace.read_text().strip() if namespace.is_file() else "") or "default",
         ca_file=authority,
         token_file=token,
     )
+    return _proxied(settings, environment)
+
+
+def _proxied(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    return msgspec.structs.replace(settings, proxy=proxy_from(environment, settings.url))
 
 
 def _settings(merged: Kubeconfig, name: str | None, files: Sequence[Path]) -> Settings:
@@ -114,24 +157,47 @@ def _settings(merged: Kubeconfig, name: str | None, files: Sequence[Path]) -> Se
         ca_data=cluster.data("certificate-authority-data"),
         insecure=cluster.flag("insecure-skip-tls-verify"),
         tls_server_name=cluster.text("tls-server-name") or None,
+        proxy=_named_proxy(cluster),
     )
-    if user is None:
-        return settings
-    for unsupported in ("exec", "auth-provider"):
-        if unsupported in user.fields:
-            raise ConfigError(
-                f"user {user_name!r} signs in with {unsupported!r}, which is not supported yet; "
-                "use a token or a client certificate"
-            )
-    token = user.text("token").strip()
+    return settings if user is None else _signed(settings, user, cluster)
+
+
+def _named_proxy(cluster: Entry) -> Proxy | None:
+    url = cluster.text("proxy-url")
+    return parse_proxy(url, f"proxy-url of cluster {cluster.name!r}") if url else None
+
+
+def _signed(settings: Settings, user: Entry, cluster: Entry) -> Settings:
+    """The settings with what the user signs in with. A token has the word over a plugin."""
+    if user.fields.get("auth-provider"):
+        raise ConfigError(
+            f"user {user.name!r} signs in with 'auth-provider', which Kubernetes has removed; "
+            "use an 'exec' plugin, a token or a client certificate"
+        )
+    token, token_file = user.text("token").strip(), user.path("tokenFile")
     if not token.isprintable():
         raise ConfigError(f"{user.file}: token of {user.name!r} holds control characters")
-    return msgspec.structs.replace(
+    username, password = user.text("username"), user.text("password")
+    if (token or token_file) and (username or password):
+        raise ConfigError(f"user {user.name!r} has both a token and a password; keep one of them")
+    signed = msgspec.structs.replace(
         settings,
         token=token or None,
-        token_file=user.path("tokenFile"),
+        token_file=token_file,
+        username=username,
+        password=password,
         client_cert_file=user.path("client-certificate"),
         client_cert_data=user.data("client-certificate-data"),
         client_key_file=user.path("client-key"),
         client_key_data=user.data("client-key-data"),
+        acting_as=read_impersonation(user),
     )
+    if token or token_file or username:
+        return signed
+    plugin = read_plugin(user, cluster)
+    if plugin is not None and (signed.client_cert_file or signed.client_cert_data):
+        raise ConfigError(
+            f"user {user.name!r} has both an 'exec' plugin and a client certificate; "
+            "keep one of them"
+        )
+    return msgspec.structs.replace(signed, plugin=plugin)

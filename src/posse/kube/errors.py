@@ -17,6 +17,14 @@ class KubeError(Exception):
     """Anything this package raises about a server; its text is one line for people."""
 
 
+class ConfigError(Exception):
+    """A configuration that cannot be used; the text is one line that says what to do."""
+
+
+class SignInFailed(KubeError, ConfigError):
+    """There is nothing to sign a request with, so it was not sent."""
+
+
 class Unreachable(KubeError):
     """No answer: refused, reset, cut or timed out. The outcome of a write is unknown."""
 

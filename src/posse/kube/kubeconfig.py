@@ -20,14 +20,12 @@ from typing import Any
 import msgspec
 import yaml
 
+from posse.kube.errors import ConfigError
+
 SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
 _LOCK_POLL = 0.05
 _LOCK_POLLS = 200
-
-
-class ConfigError(Exception):
-    """A configuration that cannot be used; the text is one line that says what to do."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -50,6 +48,21 @@ class Entry(msgspec.Struct, frozen=True):
         if not isinstance(value, bool):
             raise ConfigError(f"{self.file}: {field} of {self.name!r} must be true or false")
         return value
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        value = self.fields.get(field) or []
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"{self.file}: {field} of {self.name!r} must be a list of texts")
+        return tuple(value)
+
+    def part(self, field: str) -> Entry | None:
+        """The mapping below a field, as an entry of its own."""
+        value = self.fields.get(field)
+        if value is None:
+            return None
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise ConfigError(f"{self.file}: {field} of {self.name!r} must be a mapping")
+        return Entry(self.name, value, self.file)
 
     def path(self, field: str) -> Path | None:
         text = self.text(field)

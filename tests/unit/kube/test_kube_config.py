@@ -125,7 +125,7 @@ def without(document: dict[str, Any], key: str) -> dict[str, Any]:
         (config(cluster={"server": 5}), None, ["server", "must be text"]),
         (config(cluster={"insecure-skip-tls-verify": "yes"}), None, ["true or false"]),
         (config(cluster={"certificate-authority-data": "?"}), None, ["not base64"]),
-        (config(user={"exec": {"command": "aws"}}), None, ["'exec'", "not supported yet"]),
+        (config(user={"exec": {"command": "aws"}}), None, ["'one'", "no apiVersion", "v1beta1"]),
         (config(user={"auth-provider": {"name": "gcp"}}), None, ["'auth-provider'"]),
         ("a: [1", None, ["not valid YAML", "line"]),
         ("just words", None, ["not a kubeconfig"]),
