@@ -29,4 +29,4 @@ def connect(settings: Settings, world: World) -> Connection:
     """A connection over sockets. aiohttp is imported here, so that only who connects pays."""
     from posse.kube.http import HttpTransport
 
-    return Connection(HttpTransport(settings), world, namespace=settings.namespace)
+    return Connection(HttpTransport(settings, world), world, namespace=settings.namespace)

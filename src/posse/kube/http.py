@@ -1,26 +1,26 @@
-"""Requests over sockets: pooled connections, TLS and tokens as the settings say."""
+"""Requests over sockets: pooled connections, signed and sent the way that the settings say."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
-import ssl
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
 
-from posse import __version__
-from posse.kube.config import ConfigError, Settings
-from posse.kube.errors import Unreachable
+from posse.kube.config import Settings
+from posse.kube.credentials import Credentials, SignIn, StoredSignIn
+from posse.kube.errors import ConfigError, SignInFailed, Unreachable
+from posse.kube.plugin_runs import PluginSignIn
+from posse.kube.tls import Contexts
 from posse.kube.transport import Headers, Query, Response
+from posse.version import __version__
+from posse.world import World
 
 _log = logging.getLogger(__name__)
 
@@ -32,13 +32,23 @@ _READ_BUFFER = 1 << 18
 
 
 class HttpTransport:
-    """Created anywhere, connects in the event loop that first uses it."""
+    """Created anywhere, connects in the event loop that first uses it.
 
-    def __init__(self, settings: Settings) -> None:
-        self._base = _base_url(settings)
-        self._token = _Token(settings)
-        self._ssl = _tls(settings) if self._base.startswith("https:") else True
+    What the server answers with 401 is sent a second time, if there is something else to sign it
+    with: who was not recognised has not been served, so that holds for writes as well.
+    """
+
+    def __init__(self, settings: Settings, world: World | None = None) -> None:
+        self._base = settings.url
+        stored = StoredSignIn(settings)
+        self._sign_in: SignIn = stored
+        if settings.plugin is not None:
+            self._sign_in = PluginSignIn(settings.plugin, world or World.real())
+        secure = self._base.startswith("https:")
+        self._tls = Contexts(settings, stored.known.pair) if secure else None
         self._server_name = settings.tls_server_name
+        self._acting_as = settings.acting_as.headers() if settings.acting_as else []
+        self._proxy = settings.proxy
         self._session: aiohttp.ClientSession | None = None
 
     async def request(
@@ -54,14 +64,22 @@ class HttpTransport:
         limits = aiohttp.ClientTimeout(
             total=_REQUEST_TIMEOUT if timeout is None else timeout, sock_connect=_CONNECT_TIMEOUT
         )
-        try:
-            async with self._open().request(
-                method, data=body, timeout=limits, **self._target(path, query, headers)
-            ) as answer:
-                content = await answer.read()
-                return Response(answer.status, _lowered(answer), content)
-        except _NO_ANSWER as error:
-            raise self._unreachable(error) from error
+
+        async def send(credentials: Credentials) -> Response:
+            target = self._target(path, query, headers, credentials)
+            try:
+                async with self._open().request(
+                    method, data=body, timeout=limits, **target
+                ) as answer:
+                    return Response(answer.status, _lowered(answer), await answer.read())
+            except _NO_ANSWER as error:
+                raise self._unreachable(error) from error
+
+        credentials = await self._sign_in.current()
+        answer = await send(credentials)
+        if answer.status == 401 and (other := await self._other(credentials)) is not None:
+            answer = await send(other)
+        return answer
 
     @asynccontextmanager
     async def stream(
@@ -74,31 +92,44 @@ class HttpTransport:
         body: bytes | None = None,
     ) -> AsyncIterator[HttpStream]:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT)
+
+        async def send(credentials: Credentials) -> aiohttp.ClientResponse:
+            target = self._target(path, query, headers, credentials)
+            try:
+                async with asyncio.timeout(_REQUEST_TIMEOUT):
+                    return await self._open().request(method, data=body, timeout=limits, **target)
+            except _NO_ANSWER as error:
+                raise self._unreachable(error) from error
+
+        credentials = await self._sign_in.current()
+        answer = await send(credentials)
         try:
-            async with asyncio.timeout(_REQUEST_TIMEOUT):
-                answer = await self._open().request(
-                    method, data=body, timeout=limits, **self._target(path, query, headers)
-                )
-        except _NO_ANSWER as error:
-            raise self._unreachable(error) from error
-        try:
+            if answer.status == 401 and (other := await self._other(credentials)) is not None:
+                answer.close()
+                answer = await send(other)
             yield HttpStream(answer, self._unreachable)
         finally:
             # A body that was read to its end has given its connection back; any other is cut.
             answer.close()
 
     async def close(self) -> None:
+        await self._sign_in.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
+    async def _other(self, refused: Credentials) -> Credentials | None:
+        """What else a refused request can be signed with."""
+        try:
+            return await self._sign_in.renewed(refused)
+        except SignInFailed as error:
+            _log.warning("%s answered 401, and then: %s", self._base, error)
+            return None
+
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                limit=_CONNECTIONS,
-                keepalive_timeout=_KEEP_ALIVE,
-                socket_factory=_socket,
-                ssl=self._ssl,
+                limit=_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE, socket_factory=_socket
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -111,20 +142,38 @@ class HttpTransport:
             self._session._retry_connection = False
         return self._session
 
-    def _target(self, path: str, query: Query | None, headers: Headers | None) -> dict[str, Any]:
+    def _target(
+        self, path: str, query: Query | None, headers: Headers | None, credentials: Credentials
+    ) -> dict[str, Any]:
         url = f"{self._base}{path}?{urlencode(query)}" if query else f"{self._base}{path}"
-        sent = dict(headers or {})
-        if token := self._token.current():
-            sent["authorization"] = f"Bearer {token}"
-        return {
+        sent = [*(headers or {}).items(), *self._acting_as]
+        if credentials.authorization:
+            sent.append(("authorization", credentials.authorization))
+        target = {
             "url": URL(url, encoded=True),
             "headers": sent,
             "allow_redirects": False,  # a token goes to the server that the user named, or nowhere
-            "server_hostname": self._server_name,
         }
+        if self._tls is not None:
+            try:
+                target["ssl"] = self._tls.of(credentials.pair)
+            except ConfigError as error:
+                raise SignInFailed(str(error)) from None
+            target["server_hostname"] = self._server_name
+        if self._proxy is not None:
+            target["proxy"] = URL(self._proxy.url)
+            if self._proxy.authorization:
+                signed = ("proxy-authorization", self._proxy.authorization)
+                # The tunnel to a secure server is asked for in a request of its own.
+                if self._tls is not None:
+                    target["proxy_headers"] = [signed]
+                else:
+                    sent.append(signed)
+        return target
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        return Unreachable(f"{self._base}: {_why(error)}")
+        through = f" through the proxy {self._proxy.url}" if self._proxy else ""
+        return Unreachable(f"{self._base}{through}: {_why(error)}")
 
 
 class HttpStream:
@@ -147,101 +196,12 @@ class HttpStream:
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class _Token:
-    """The bearer token; one in a file is read again whenever the file is replaced."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._value = settings.token or ""
-        self._file = settings.token_file
-        self._seen: tuple[int, int, int] | None = None
-        if self._file is not None and not self._value:
-            try:
-                self._refresh(self._file)
-            except (OSError, ValueError) as error:
-                raise ConfigError(f"{self._file} cannot be read: {error}") from None
-
-    def current(self) -> str:
-        if self._file is not None:
-            try:
-                self._refresh(self._file)
-            except (OSError, ValueError) as error:
-                _log.warning(
-                    "%s cannot be read, using the token from before: %s", self._file, error
-                )
-        return self._value
-
-    def _refresh(self, file: Path) -> None:
-        state = file.stat()
-        seen = (state.st_ino, state.st_mtime_ns, state.st_size)
-        if seen != self._seen:
-            self._value = file.read_text(encoding="ascii").strip()
-            self._seen = seen
-
-
-def _base_url(settings: Settings) -> str:
-    """The server's address without a closing slash; it may have a path of its own."""
-    server = settings.server
-    if "://" not in server:
-        secure = settings.ca_file or settings.ca_data or settings.insecure
-        server = f"{'https' if secure else 'http'}://{server}"
-    try:
-        parts = urlsplit(server)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ConfigError(f"{settings.server!r} is not the address of a server")
-    return server.rstrip("/")
-
-
-def _tls(settings: Settings) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(
-            cafile=None if settings.ca_data or settings.ca_file is None else settings.ca_file,
-            cadata=settings.ca_data.decode("ascii") if settings.ca_data else None,
-        )
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the certificate authority cannot be used: {error}") from None
-    # Newer Pythons ask of a private authority what Kubernetes' own tools do not put in.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if settings.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    try:
-        _load_client_certificate(context, settings)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the client certificate cannot be used: {error}") from None
-    return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, settings: Settings) -> None:
-    """ssl reads keys from files only, so one given as data is in a file of ours for a moment."""
-    certificate = settings.client_cert_data or _content(settings.client_cert_file)
-    key = settings.client_key_data or _content(settings.client_key_file)
-    if certificate is None and key is None:
-        return
-    if certificate is None or key is None:
-        raise ConfigError("a client certificate and its key go together; one is missing")
-    handle, name = tempfile.mkstemp(prefix="posse-")  # readable by us alone
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(certificate.rstrip() + b"\n" + key)
-        context.load_cert_chain(name, password=_no_password)
-    finally:
-        Path(name).unlink()
-
-
-def _no_password() -> str:
-    """Without it OpenSSL would ask on the terminal and wait."""
-    raise ConfigError("the client key is encrypted; give one that is not")
-
-
-def _content(file: Path | None) -> bytes | None:
-    return None if file is None else file.read_bytes()
-
-
 def _why(error: Exception) -> str:
     match error:
+        case aiohttp.ClientHttpProxyError(status=407):
+            return "the proxy does not accept these credentials"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy answered {error.status} {error.message}"
         case TimeoutError():
             return "no answer in time"
         case aiohttp.ClientConnectorCertificateError():
