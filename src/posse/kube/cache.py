@@ -24,7 +24,15 @@ import msgspec
 from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection, Listing
 from posse.kube.decoding import WatchEvent
-from posse.kube.errors import Gone, KubeError, ServerError, TooManyRequests, Unreachable
+from posse.kube.errors import (
+    Gone,
+    KubeError,
+    ServerError,
+    SignInFailed,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
 from posse.kube.identity import Identity, Malformed, identify
 from posse.objects.kinds import Kind
 from posse.objects.meta import Key
@@ -38,6 +46,8 @@ _WATCH_SECONDS = 300.0
 # A watch that ends sooner than this without having told anything counts as a failure.
 _SHORTEST_WATCH = 1.0
 _PATIENCE_WITH_A_LAGGING_SERVER = 3
+# What says nothing about the version that was asked for.
+_PASSING = (Unreachable, ServerError, TooManyRequests, Unauthorized, SignInFailed)
 
 
 class Change(msgspec.Struct, Generic[T], frozen=True):
@@ -152,7 +162,7 @@ class Cache(Generic[T]):
                 return True
             self._lagging = 0
             return False
-        return isinstance(error, Unreachable | ServerError | TooManyRequests)
+        return isinstance(error, _PASSING)
 
     def _apply(self, event: WatchEvent[T]) -> None:
         version = event.resource_version

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from enum import Enum
 from typing import Any, Generic
 from urllib.parse import quote
 
 import msgspec
 
-from posse.kube.decoding import Lines, T, WatchEvent, decode, decode_event, decode_page
+from posse.kube.decoding import T, WatchEvent, decode, decode_page
 from posse.kube.encoding import (
     collection_path,
     deletion,
@@ -19,16 +18,16 @@ from posse.kube.encoding import (
     object_path,
     selection,
 )
-from posse.kube.errors import ApiError, Gone, Undecodable, Unreachable
+from posse.kube.errors import Gone
 from posse.kube.identity import Malformed, Object, identify_loosely
 from posse.kube.sending import Sender
 from posse.kube.transport import Transport
+from posse.kube.watching import Batch, follow
 from posse.objects.kinds import POD, Kind
 from posse.world import World
 
 FIELD_MANAGER = "posse"
 _LIST_TIMEOUT = 120.0
-_WATCH_GRACE = 30.0
 _RESTARTS = 3
 
 
@@ -49,7 +48,6 @@ class Listing(msgspec.Struct, Generic[T]):
 
 # Inside Connection, `list` is a verb.
 Objects = list[Object]
-Batch = list[WatchEvent[T]]
 
 
 class Connection:
@@ -269,7 +267,7 @@ class Connection:
         finally:
             await batches.aclose()
 
-    async def watch_batches(
+    def watch_batches(
         self,
         kind: Kind,
         namespace: str = "",
@@ -289,23 +287,7 @@ class Connection:
         }
         if bookmarks:
             query["allowWatchBookmarks"] = "true"
-        lines = Lines()
-        deadline = asyncio.get_running_loop().time() + timeout_seconds + _WATCH_GRACE
-        async with self._sender.stream(collection_path(kind, namespace), query) as chunks:
-            while (chunk := await _next_by(chunks, deadline)) is not None:
-                events: list[WatchEvent[T]] = []
-                try:
-                    for line in lines.feed(chunk):
-                        events.append(decode_event(line, kind, model))  # noqa: PERF401
-                except (ApiError, Undecodable):
-                    # What came before the error is true, and must not be lost with it.
-                    if events:
-                        yield events
-                    raise
-                if events:
-                    yield events
-        if lines.rest().strip():
-            raise Unreachable(f"a watch of {kind.qualified} was cut in the middle of an event")
+        return follow(self._sender, collection_path(kind, namespace), query, kind, model)
 
     async def logs(
         self,
@@ -384,16 +366,3 @@ class _ContinueExpired(Gone):
 
 def _page_of(limit: int) -> dict[str, str]:
     return {"limit": str(limit)} if limit else {}
-
-
-async def _next_by(chunks: AsyncIterator[bytes], deadline: float) -> bytes | None:
-    """The next chunk or None at the end.
-
-    A server ends a watch at its timeoutSeconds; one that is still silent well after that is gone,
-    whatever the socket says.
-    """
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await anext(chunks, None)
-    except TimeoutError:
-        raise Unreachable("a watch outlived its timeout: the server is gone") from None
