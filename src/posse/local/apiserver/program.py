@@ -15,6 +15,7 @@ from posse.kube.config import Settings
 from posse.kube.http import HttpTransport
 from posse.kube.transport import Transport
 from posse.local.apiserver.app import ApiServer
+from posse.local.apiserver.connections import ClientConnection
 from posse.local.apiserver.journal import SqliteJournal
 from posse.local.apiserver.store import Object, Store
 from posse.objects.raw import mapping, mappings, number, text
@@ -117,7 +118,7 @@ async def _serve(config: ApiServerConfig, app: ApiServer, listening: socket.sock
     server = _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=ClientConnection,
             ws="none",
             lifespan="off",
             log_config=None,

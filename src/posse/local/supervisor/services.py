@@ -11,6 +11,7 @@ import asyncio
 import errno
 import logging
 import os
+import resource
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ PROGRAM = (sys.executable, "-m", "posse")
 """The command to which the name of a service and `--home PATH` are appended."""
 
 PREDECESSOR = 20.0
+MANY_FILES = 16_384
 
 Main = Callable[[Home, World], Coroutine[Any, Any, None]]
 
@@ -176,6 +178,7 @@ def run(service: str, home: Path, program: Sequence[str] = PROGRAM) -> int:
         force=True,
     )
     os.umask(0o077)
+    _allow_many_files()
     world = World.real()
     try:
         if service == "supervise":
@@ -190,6 +193,18 @@ def run(service: str, home: Path, program: Sequence[str] = PROGRAM) -> int:
         log.exception("%s failed", service)
         return 1
     return 0
+
+
+def _allow_many_files() -> None:
+    """Every watch is a socket, and many systems start with room for a few hundred."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(MANY_FILES, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:
+        log.warning("no more than %d files can be open: %s", soft, error)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
