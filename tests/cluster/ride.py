@@ -12,14 +12,16 @@ import sys
 import looptime
 
 from posse.virtual.cluster import VirtualCluster
-from tests.cluster.riding import cluster, mpi, training, wait_for_status
+from tests.cluster.riding import cluster, mpi, tf, training, wait_for_status
 
 
 async def story(seed: int) -> str:
     async with cluster(4, gpus=2, seed=seed) as running:
         await training(running).submit(mpi("large", workers=5, tensorboard=True))
         await training(running).submit(mpi("fits", workers=3))
+        await training(running).submit(tf("servers", workers=2, ps=1, gpus=0))
         await wait_for_status(running, "fits", "RUNNING")
+        await wait_for_status(running, "servers", "RUNNING")
         await running.stop("scheduler")
         await training(running).submit(mpi("loose", workers=2, gpus=1, gang=False))
         await asyncio.sleep(30)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from posse.client.submitting.mpi import MPIJob
+from posse.client.submitting.tf import TFJob
 from posse.client.training import Training
 from posse.local.node.manifests import simulated_nodes
 from posse.objects import keys, kinds
@@ -39,6 +40,12 @@ async def _all_ready(running: VirtualCluster, count: int) -> bool:
 def mpi(name: str = "mpi", *, workers: int = 4, gpus: int = 2, **flags: Any) -> MPIJob:
     return MPIJob(
         name=name, image="horovod", workers=workers, gpus=gpus, command="mpirun train", **flags
+    )
+
+
+def tf(name: str = "tf", *, workers: int = 4, gpus: int = 2, **flags: Any) -> TFJob:
+    return TFJob(
+        name=name, image="tensorflow", workers=workers, gpus=gpus, command="train", **flags
     )
 
 
