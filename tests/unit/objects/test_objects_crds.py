@@ -10,16 +10,32 @@ import yaml
 
 from posse.objects.crds import definitions
 from posse.objects.crds.__main__ import main, rendered
-from posse.objects.kinds import MPI_JOB, POD_GROUP, QUEUE, Kind
+from posse.objects.kinds import (
+    INCUBATOR_POD_GROUP,
+    MPI_JOB,
+    POD_GROUP,
+    QUEUE,
+    SIGS_POD_GROUP,
+    TF_JOB,
+    Kind,
+)
 
 ROOT = Path(__file__).parents[3]
 BY_NAME = {definition["metadata"]["name"]: definition for definition in definitions()}
 
 
+KINDS = [POD_GROUP, QUEUE, MPI_JOB, TF_JOB, INCUBATOR_POD_GROUP, SIGS_POD_GROUP]
+
+
+def versions(kind: Kind) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in BY_NAME[kind.qualified]["spec"]["versions"]}
+
+
 def version(kind: Kind) -> dict[str, Any]:
-    [only] = BY_NAME[kind.qualified]["spec"]["versions"]
-    assert isinstance(only, dict)
-    return only
+    """The one in which objects are stored."""
+    [stored] = [one for one in versions(kind).values() if one["storage"]]
+    assert isinstance(stored, dict)
+    return stored
 
 
 def schema(kind: Kind, *path: str) -> dict[str, Any]:
@@ -54,17 +70,17 @@ def test_every_caller_gets_its_own_copy() -> None:
     assert definitions()[0]["spec"]
 
 
-@pytest.mark.parametrize("kind", [POD_GROUP, QUEUE, MPI_JOB], ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.qualified)
 def test_a_definition_serves_its_kind(kind: Kind) -> None:
     spec = BY_NAME[kind.qualified]["spec"]
     assert (spec["group"], spec["names"]["plural"]) == (kind.group, kind.plural)
-    assert spec["names"]["shortNames"] == list(kind.short_names)
+    assert spec["names"].get("shortNames", []) == list(kind.short_names)
     assert spec["scope"] == ("Namespaced" if kind.namespaced else "Cluster")
     assert version(kind)["name"] == kind.version
     assert version(kind)["subresources"] == {"status": {}}
 
 
-@pytest.mark.parametrize("kind", [POD_GROUP, QUEUE, MPI_JOB], ids=lambda kind: kind.kind)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.qualified)
 def test_every_schema_is_structural(kind: Kind) -> None:
     def visit(node: dict[str, Any], path: str) -> None:
         typed = "type" in node or node.get("x-kubernetes-int-or-string")
@@ -145,3 +161,40 @@ def test_amounts_are_numbers_or_text(kind: Kind, path: tuple[str, ...]) -> None:
 
 def test_an_mpi_job_without_roles_is_refused() -> None:
     assert schema(MPI_JOB, "spec")["required"] == ["mpiReplicaSpecs"]
+
+
+def test_tf_jobs_are_served_in_three_versions_and_stored_in_one() -> None:
+    assert {name: one["storage"] for name, one in versions(TF_JOB).items()} == {
+        "v1": True,
+        "v1beta2": False,
+        "v1beta1": False,
+    }
+
+
+def test_versions_of_tf_jobs_know_the_same_fields() -> None:
+    """What the stored version did not know would be lost."""
+
+    def fields(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        return {key: fields(value) for key, value in node.items() if key != "default"}
+
+    first, *others = [one["schema"] for one in versions(TF_JOB).values()]
+    assert all(fields(other) == fields(first) for other in others)
+
+
+def test_older_tf_jobs_clean_up_what_runs_unless_told_otherwise() -> None:
+    found = {
+        name: one["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][
+            "cleanPodPolicy"
+        ].get("default")
+        for name, one in versions(TF_JOB).items()
+    }
+    assert found == {"v1": None, "v1beta2": "Running", "v1beta1": "Running"}
+
+
+def test_a_protected_group_says_that_nobody_approved_it() -> None:
+    annotations = BY_NAME[INCUBATOR_POD_GROUP.qualified]["metadata"]["annotations"]
+    assert annotations == {
+        "api-approved.kubernetes.io": "unapproved, kube-batch compatibility",
+    }
