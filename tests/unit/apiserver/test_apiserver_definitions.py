@@ -233,12 +233,12 @@ BROKEN = [
     ("no schema", "spec.versions[0].schema.openAPIV3Schema"),
     (
         "a field without a type",
-        "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[x].type",
+        "spec.validation.openAPIV3Schema.properties[spec].properties[x].type",
     ),
     ("no versions", "spec.versions"),
     ("an unknown scope", "spec.scope"),
     ("a version twice", "spec.versions[1].name"),
-    ("a protected group", 'metadata.annotations["api-approved.kubernetes.io"]'),
+    ("a protected group", 'metadata.annotations[api-approved.kubernetes.io]'),
     ("no plural", "spec.names.plural"),
     ("no spec at all", "spec.group"),
 ]

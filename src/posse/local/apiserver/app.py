@@ -97,7 +97,7 @@ class ApiServer:
                     await self._cluster.refusal_stands()
                 raise
         except Refusal as refusal:
-            return refused(refusal)
+            return refused(refusal, request.warnings)
         except Disconnected:
             raise
         except Exception:  # one request that fails must not end the server

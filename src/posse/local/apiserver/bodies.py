@@ -183,21 +183,27 @@ class _Members(list[tuple[str, Any]]):
 
 
 def _duplicates(text: str) -> list[str]:
-    """Read again, keeping every member, to name the repeated ones: rare, so it may be slow."""
-    found: list[str] = []
-    stack: list[tuple[str, Any]] = [("", _parsed(text, _Members))]
+    """Read again, keeping every member, to name the repeated ones: rare, so it may be slow.
+
+    They come in the order in which a reader meets them; what is inside comes before its owner.
+    """
+    found: dict[str, None] = {}
+    stack: list[tuple[str, Any, bool]] = [("", _parsed(text, _Members), False)]
     while stack:
-        at, value = stack.pop()
-        if isinstance(value, _Members):
+        at, value, repeated = stack.pop()
+        if repeated and value is None:
+            found[at] = None
+        elif isinstance(value, _Members):
             seen: set[str] = set()
-            inner: list[tuple[str, Any]] = []
+            inner: list[tuple[str, Any, bool]] = []
             for key, item in value:
                 path = f"{at}.{key}" if at else key
-                if key in seen and path not in found:
-                    found.append(path)
+                if key in seen:
+                    inner.append((path, None, True))
                 seen.add(key)
-                inner.append((path, item))
+                inner.append((path, item, False))
             stack.extend(reversed(inner))
         elif isinstance(value, list):
-            stack.extend((f"{at}[{index}]", item) for index, item in enumerate(value))
-    return found
+            items = [(f"{at}[{index}]", item, False) for index, item in enumerate(value)]
+            stack.extend(reversed(items))
+    return list(found)

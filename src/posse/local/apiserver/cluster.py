@@ -23,8 +23,8 @@ class Cluster:
         self.registry = Registry(store)
         self.node_transport = node_transport
 
-    def context(self) -> Context:
-        return Context(self.store, self.world)
+    def context(self, warnings: list[str] | None = None) -> Context:
+        return Context(self.store, self.world, warnings)
 
     async def durable(self, write: Write | None) -> None:
         """Returns when the write is in the journal and published; nobody is answered before."""

@@ -67,7 +67,8 @@ def form(accept: str, *, transforms: bool = True) -> Form:
             return Form.JSON
         if media == "application/yaml":
             return Form.YAML
-    raise statuses.not_acceptable(_ACCEPTED)
+    accepted = ", ".join(_ACCEPTED)
+    raise statuses.not_acceptable(f"only the following media types are accepted: {accepted}")
 
 
 def asks_for(accept: str, group: str, version: str, kind: str) -> bool:

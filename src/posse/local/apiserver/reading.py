@@ -89,11 +89,21 @@ class Token(msgspec.Struct, rename="camel"):
 def view_of(cluster: Cluster, request: Request, target: Target) -> View:
     form = negotiation.form(request.header("accept"))
     include = request.query.get("includeObject", "")
+    if form is negotiation.Form.TABLE and include not in ("", "None", "Metadata", "Object"):
+        raise statuses.bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}":'
+            " must be 'Metadata', 'Object', 'None', or empty"
+        )
     return View(cluster, target.resource, target.kind, form, include)
 
 
 async def get(cluster: Cluster, request: Request, target: Target) -> Reply:
     view = view_of(cluster, request, target)
+    if view.form is negotiation.Form.PARTIAL_LIST:
+        raise statuses.not_acceptable(
+            "you requested PartialObjectMetadataList, but the requested object is not a list"
+            f" (*core.{target.kind.kind})"
+        )
     await fresh(cluster, revision_of(request.query.get("resourceVersion", "")))
     stored = cluster.store.get(target.resource.name, target.key)
     if stored is None:
@@ -103,6 +113,11 @@ async def get(cluster: Cluster, request: Request, target: Target) -> Reply:
 
 async def list_objects(cluster: Cluster, request: Request, target: Target) -> Reply:
     view = view_of(cluster, request, target)
+    if view.form is negotiation.Form.PARTIAL:
+        raise statuses.not_acceptable(
+            "you requested PartialObjectMetadata, but the requested object is a list"
+            f" (*core.{target.kind.kind}List)"
+        )
     selection = Selection.of(request, target.kind, target.namespace)
     limit = max(0, request.whole("limit") or 0)
     if request.query.get("resourceVersion") == "0":
@@ -169,7 +184,7 @@ def check_list_options(request: Request, *, watch: bool) -> None:
         forbidden = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
     elif not watch and match and not revision:
         forbidden = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-    elif not watch and match and request.query.get("continue"):
+    elif (watch or match) and request.query.get("continue"):
         forbidden = "resourceVersionMatch is forbidden when continue is provided"
     elif match == "Exact" and revision == "0":
         forbidden = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'

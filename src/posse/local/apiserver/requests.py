@@ -42,6 +42,8 @@ class Request:
                 self.query.setdefault(name, value)
         self.receive = receive
         self.user = ""
+        self.warnings: list[str] = []
+        """What the client is told besides the answer, whichever it is."""
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")

@@ -102,8 +102,8 @@ def text_reply(text: str, status: int = 200) -> Reply:
     return Reply(status, text.encode(), content_type=b"text/plain; charset=utf-8")
 
 
-def refused(refusal: Refusal) -> Reply:
-    reply = json_reply(refusal.status, refusal.code)
+def refused(refusal: Refusal, warnings: Iterable[str] = ()) -> Reply:
+    reply = json_reply(refusal.status, refusal.code, warnings)
     if refusal.retry_after is not None:
         reply.headers.append((b"retry-after", b"%d" % refusal.retry_after))
     if refusal.code == 401:

@@ -70,6 +70,8 @@ def resolve(registry: Registry, segments: list[str]) -> Target | AnsweredTarget:
         raise statuses.no_such_path()
     if part is not None and all(one.name != part for one in resource.parts(kind)):
         raise statuses.no_such_path()
+    if name in (".", ".."):
+        raise statuses.bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
     return Target(resource, kind, namespace, name, part)
 
 

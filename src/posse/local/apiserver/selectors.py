@@ -217,7 +217,6 @@ _SELECTABLE: dict[tuple[str, str], tuple[str, ...]] = {
         kinds.SECRET: ("type",),
         kinds.SERVICE: ("spec.clusterIP", "spec.type"),
         kinds.JOB: ("status.successful",),
-        kinds.REPLICA_SET: ("status.replicas",),
         kinds.EVENT: (*_EVENT_FIELDS, "reason", "reportingComponent", "source", "type"),
     }.items()
 }
@@ -225,7 +224,6 @@ _SELECTABLE: dict[tuple[str, str], tuple[str, ...]] = {
 _ZEROS = {
     "spec.hostNetwork": "false",
     "spec.unschedulable": "false",
-    "status.replicas": "0",
     "status.successful": "0",
 }
 
@@ -252,11 +250,24 @@ def _field_test(text: str, term: str, kind: Kind) -> Test:
     if (kind.group, kind.kind) == ("", "Pod") and field == "spec.host":
         field = "spec.nodeName"
     if field not in _EVERY_KIND and field not in _SELECTABLE.get((kind.group, kind.kind), ()):
-        raise SelectorError(f"field label not supported: {field}")
+        raise SelectorError(_unselectable(field, kind))
     read = _reader(field)
     if operator == "!=":
         return lambda obj: read(obj) != wanted
     return lambda obj: read(obj) == wanted
+
+
+def _unselectable(field: str, kind: Kind) -> str:
+    if kind.kind == "Job" and kind.group == "batch":
+        return f'field label "{field}" not supported for Job'
+    if (kind.group, kind.kind) in _SELECTABLE or not _built_in(kind):
+        return f"field label not supported: {field}"
+    known = ", ".join(f'"{one}"' for one in _EVERY_KIND)
+    return f'"{field}" is not a known field selector: only {known}'
+
+
+def _built_in(kind: Kind) -> bool:
+    return any((one.group, one.kind) == (kind.group, kind.kind) for one in kinds.BUILT_IN)
 
 
 def _unescaped(value: str) -> str:

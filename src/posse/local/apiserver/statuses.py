@@ -90,12 +90,8 @@ def method_not_allowed(
     return Refusal(405, "MethodNotAllowed", what, {})
 
 
-def not_acceptable(accepted: Sequence[str]) -> Refusal:
-    return Refusal(
-        406,
-        "NotAcceptable",
-        f"only the following media types are accepted: {', '.join(accepted)}",
-    )
+def not_acceptable(why: str) -> Refusal:
+    return Refusal(406, "NotAcceptable", why)
 
 
 def already_exists(kind: Kind, name: str, *, ending: bool = False) -> Refusal:

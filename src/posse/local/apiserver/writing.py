@@ -59,7 +59,7 @@ async def post(cluster: Cluster, request: Request, target: Target) -> Reply:
         raise statuses.method_not_allowed()
     view = view_of(cluster, request, target)
     options = WriteOptions.of(request, "CreateOptions")
-    context = cluster.context()
+    context = cluster.context(request.warnings)
     obj = await read_object(request, target.resource, target.kind, options, context.warnings)
     metadata = obj["metadata"]
     if target.namespace is not None:
@@ -75,7 +75,7 @@ async def post(cluster: Cluster, request: Request, target: Target) -> Reply:
 
 async def put(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "UpdateOptions")
-    context = cluster.context()
+    context = cluster.context(request.warnings)
     obj = await read_object(request, target.resource, target.kind, options, context.warnings)
 
     def change(_: Object) -> Object:
@@ -108,7 +108,7 @@ async def patch(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "PatchOptions")
     content_type = request.header("content-type")
     body = await read_body(request)
-    context = cluster.context()
+    context = cluster.context(request.warnings)
 
     def change(current: Object) -> Object:
         try:

@@ -7,9 +7,11 @@ from typing import Any
 from posse.objects.errors import FieldError
 from posse.objects.schemas import wording
 from posse.objects.schemas.expressions import go_pattern
+from posse.objects.schemas.values import checker
 
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_MAP_KEYS = "x-kubernetes-list-map-keys"
 _EMPTY_TYPE = {
     "root": "must not be empty at the root",
     "item": "must not be empty for specified array items",
@@ -38,7 +40,25 @@ def problems(schema: dict[str, Any]) -> list[FieldError]:
     found: list[FieldError] = []
     _structure(schema, "root", "", found)
     _completeness(schema, schema, "", "", found)
+    if not found:
+        _defaults(schema, "", found)
     return sorted(found, key=str)
+
+
+def _defaults(schema: dict[str, Any], at: str, found: list[FieldError]) -> None:
+    """What is filled in must itself be right."""
+    if schema.get("default") is not None and (check := checker(schema)) is not None:
+        wrong: list[FieldError] = []
+        check(schema["default"], None, wrong)
+        for problem in wrong:
+            below = problem.field if problem.field not in ("", "<nil>") else ""
+            where = _child(at, "default") + (f".{below}" if below else "")
+            found.append(FieldError(where, problem.reason, problem.message))
+    for name, field in schema.get("properties", {}).items():
+        _defaults(field, _key(at, name), found)
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            _defaults(schema[name], _child(at, name), found)
 
 
 def _structure(schema: Any, level: str, at: str, found: list[FieldError]) -> None:
@@ -50,6 +70,12 @@ def _structure(schema: Any, level: str, at: str, found: list[FieldError]) -> Non
         found.append(wording.not_supported(_child(at, "type"), kind, list(_TYPES)))
     if kind == "array" and "items" not in schema:
         found.append(wording.required(_child(at, "items"), "must be specified"))
+    if schema.get("uniqueItems") is True:
+        why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        found.append(wording.forbidden(_child(at, "uniqueItems"), why))
+    if schema.get("x-kubernetes-list-type") == "map" and not schema.get(_MAP_KEYS):
+        why = "must not be empty if x-kubernetes-list-type is map"
+        found.append(wording.required(_child(at, _MAP_KEYS), why))
     if "items" in schema:
         _structure(schema["items"], "item", _child(at, "items"), found)
     for name, field in schema.get("properties", {}).items():

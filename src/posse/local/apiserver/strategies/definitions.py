@@ -48,7 +48,8 @@ class Definitions(Strategy):
 
     def validate_update(self, kind: Kind, new: Object, old: Object) -> list[FieldError]:
         report = Report()
-        if _condition(old, "Established") == "True":
+        established = _condition(old, "Established") == "True"
+        if established:
             for field in ("group", "scope"):
                 report.unchanged(
                     f"spec.{field}", mapping(new, "spec").get(field), old["spec"][field]
@@ -56,7 +57,11 @@ class Definitions(Strategy):
             for field in ("plural", "kind"):
                 now, before = mapping(new, "spec", "names"), old["spec"]["names"]
                 report.unchanged(f"spec.names.{field}", now.get(field), before[field])
-        return [*super().validate_update(kind, new, old), *_problems(new), *report.errors]
+        return [
+            *super().validate_update(kind, new, old),
+            *(one for one in _problems(new) if not (established and one.field == "metadata.name")),
+            *report.errors,
+        ]
 
     def begin_deletion(self, context: Context, kind: Kind, obj: Object) -> None:
         """The definition stays until the last of its objects is gone."""
@@ -208,7 +213,8 @@ def _problems(definition: Object) -> list[FieldError]:
         report.invalid(
             "spec.preserveUnknownFields",
             True,
-            "must be false in order to use defaults in the schema",
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in"
+            " spec.versions[*].schema instead",
         )
     return [*report.errors, *_version_problems(spec)]
 
@@ -217,7 +223,7 @@ def _check_approval(report: Report, group: str, annotations: dict[str, Any]) -> 
     """Groups of the Kubernetes project itself are not for everyone."""
     if group != "k8s.io" and not group.endswith((".k8s.io", ".kubernetes.io")):
         return
-    field = f'metadata.annotations["{_APPROVED}"]'
+    field = f"metadata.annotations[{_APPROVED}]"
     value = text(annotations, _APPROVED)
     if not value:
         report.required(
@@ -258,16 +264,14 @@ def _version_problems(spec: dict[str, Any]) -> Iterator[FieldError]:
                 report.invalid(f"{at}.name", name, "must contain unique version names")
             seen.append(name)
         stored += version.get("storage") is True
+        within = _within(versions, index)
         for number, column in enumerate(mappings(version, "additionalPrinterColumns")):
-            where = f"{at}.additionalPrinterColumns[{number}]"
-            if not text(column, "name"):
-                report.required(f"{where}.name")
-            report.one_of(f"{where}.type", text(column, "type"), _COLUMN_TYPES)
-            if not text(column, "jsonPath"):
-                report.required(f"{where}.jsonPath")
-    if not versions:
-        report.required("spec.versions")
-    if stored != 1 and versions:
+            _check_column(report, column, f"{within}.additionalPrinterColumns[{number}]")
+        scale = mapping(version, "subresources").get("scale")
+        if isinstance(scale, dict):
+            for path in ("specReplicasPath", "statusReplicasPath"):
+                _check_path(report, text(scale, path), f"{within}.subresources.scale.{path}")
+    if stored != 1:
         report.invalid(
             "spec.versions",
             _brief(versions),
@@ -275,21 +279,44 @@ def _version_problems(spec: dict[str, Any]) -> Iterator[FieldError]:
         )
     yield from report.errors
     for index, version in enumerate(versions):
-        at = f"spec.versions[{index}]"
+        at = f"spec.versions[{index}].{_SCHEMA}"
         schema = mapping(version, "schema", "openAPIV3Schema")
         if not schema:
             missing = Report()
-            missing.required(f"{at}.{_SCHEMA}", "schemas are required")
+            missing.required(at)
             yield from missing.errors
             continue
         try:
             Schema.compile(schema)
         except SchemaError as error:
             for problem in error.problems:
-                field = f"{at}.{_SCHEMA}"
+                field = "spec.validation.openAPIV3Schema" if len(versions) == 1 else at
                 if problem.field:
                     field += f".{problem.field}"
                 yield FieldError(field, problem.reason, problem.message)
+
+
+def _within(versions: list[dict[str, Any]], index: int) -> str:
+    """Where the server says a version's settings are: those of an only one belong to the whole."""
+    return "spec" if len(versions) == 1 else f"spec.versions[{index}]"
+
+
+def _check_column(report: Report, column: dict[str, Any], where: str) -> None:
+    if not text(column, "name"):
+        report.required(f"{where}.name")
+    kind = text(column, "type")
+    if not kind:
+        report.required(f"{where}.type")
+    elif kind not in _COLUMN_TYPES:
+        report.invalid(f"{where}.type", kind, f"must be one of {','.join(sorted(_COLUMN_TYPES))}")
+    _check_path(report, text(column, "jsonPath"), f"{where}.JSONPath")
+
+
+def _check_path(report: Report, path: str, where: str) -> None:
+    if not path:
+        report.required(where)
+    elif not path.startswith("."):
+        report.invalid(where, path, "must be a simple json path starting with .")
 
 
 def _brief(versions: list[dict[str, Any]]) -> list[dict[str, Any]]:

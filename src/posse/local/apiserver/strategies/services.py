@@ -39,6 +39,7 @@ class Services(Strategy):
 
     def prepare_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
         spec, before = new.setdefault("spec", {}), mapping(old, "spec")
+        _drop_what_the_type_had(spec, before)
         if spec.get("type") != "ExternalName" and before.get("type") != "ExternalName":
             for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
                 if not spec.get(field) and field in before:
@@ -54,6 +55,30 @@ class Services(Strategy):
                 if not port.get("nodePort") and (kept := ports.get(_port(port))):
                     port["nodePort"] = kept
         _give_node_ports(context, kind, new)
+
+
+def _drop_what_the_type_had(spec: Object, before: Object) -> None:
+    """A change of type takes along what only the old type had, if it was sent back unchanged."""
+    kind, was = spec.get("type"), before.get("type")
+    if was in _WITH_NODE_PORTS and kind not in _WITH_NODE_PORTS:
+        had = {_port(port): port.get("nodePort") for port in mappings(before, "ports")}
+        for port in mappings(spec, "ports"):
+            if port.get("nodePort") == had.get(_port(port)):
+                port.pop("nodePort", None)
+        if not spec.get("externalIPs"):
+            _drop_unchanged(spec, before, "externalTrafficPolicy")
+    if was == "LoadBalancer" != kind:
+        _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts")
+        _drop_unchanged(spec, before, "loadBalancerClass")
+    if was != "ExternalName" == kind:
+        _drop_unchanged(spec, before, "internalTrafficPolicy")
+    if was == "ExternalName" != kind:
+        _drop_unchanged(spec, before, "externalName")
+
+
+def _drop_unchanged(spec: Object, before: Object, field: str) -> None:
+    if field in spec and spec[field] == before.get(field):
+        del spec[field]
 
 
 def _port(port: Object) -> tuple[object, object]:
@@ -80,10 +105,10 @@ def _check_address(kind: Kind, obj: Object, asked: str, taken: dict[str, None]) 
     try:
         inside = ipaddress.ip_address(asked) in NETWORK
     except ValueError:
-        inside = False
+        return  # refused in other words, where every field is checked
     if not inside:
-        why = f"failed to allocate IP {asked}: the provided IP is not in the valid range"
-        why += f". The range of valid IPs is {NETWORK}"
+        why = f"failed to allocate IP {asked}: the provided network does not match the current"
+        why += " range"
     elif asked in taken:
         why = f"failed to allocate IP {asked}: provided IP is already allocated"
     else:
@@ -108,7 +133,16 @@ def _taken_addresses(context: Context, kind: Kind, obj: Object) -> dict[str, Non
 def _give_node_ports(context: Context, kind: Kind, obj: Object) -> None:
     spec = obj["spec"]
     wanting = [port for port in mappings(spec, "ports") if not port.get("nodePort")]
-    if spec.get("type") not in _WITH_NODE_PORTS or not wanting:
+    if spec.get("type") not in _WITH_NODE_PORTS:
+        return
+    for index, port in enumerate(mappings(spec, "ports")):
+        number = port.get("nodePort")
+        if number and not _FIRST_PORT <= number <= _LAST_PORT:
+            why = "provided port is not in the valid range. The range of valid ports is"
+            why = f"Invalid value: {number}: {why} {_FIRST_PORT}-{_LAST_PORT}"
+            problem = FieldError(f"spec.ports[{index}].nodePort", errors.INVALID, why)
+            raise statuses.invalid_object(kind, obj["metadata"]["name"], [problem])
+    if not wanting:
         return
     taken: dict[int, None] = {}
     for other in context.store.all_latest(kind.qualified):

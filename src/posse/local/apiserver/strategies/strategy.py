@@ -26,10 +26,10 @@ class Context:
 
     __slots__ = ("store", "warnings", "world")
 
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, warnings: list[str] | None = None) -> None:
         self.store = store
         self.world = world
-        self.warnings: list[str] = []
+        self.warnings = [] if warnings is None else warnings
 
     def latest(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """An object as this write must see it."""
