@@ -71,7 +71,7 @@ class Loop:
 
         # 2. Decide. Binds and renewals go on between decisions.
         told = 0
-        for decision in cycle(self._view, self._policy, self._world.now()):
+        for decision in cycle(self._view, self._policy, self._world.monotonic()):
             match decision:
                 case Start():
                     self._statuses.starts(decision.gang)
@@ -89,7 +89,7 @@ class Loop:
         # 3. Come back when the engine wants to, event or not.
         date = wake_at(self._view, self._policy)
         if date is not None:
-            self._inbox.after("", max(_SOONEST, date - self._world.now()), self._inbox.wake)
+            self._inbox.after("", max(_SOONEST, date - self._world.monotonic()), self._inbox.wake)
 
     def _order(self, decision: Start | Release) -> Order:
         muster = self._reader.musters.get(decision.gang)

@@ -200,7 +200,9 @@ def _pause(tally: Tally, now: float) -> float:
     if not tally.failed or tally.last_failure is None:
         return 0.0
     pause = min(FIRST_PAUSE * float(2 ** min(tally.failed - 1, 16)), LONGEST_PAUSE)
-    return tally.last_failure + pause - now
+    left = tally.last_failure + pause - now
+    # A failure in the future was before the clock was set back: it has been waited for.
+    return left if left <= pause else 0.0
 
 
 async def _report(

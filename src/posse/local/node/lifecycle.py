@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from posse.local.node.lives import ContainerLife, Ended, Life, Outcome, Running
+from posse.local.node.lives import LONGEST_BACKOFF, ContainerLife, Ended, Life, Outcome, Running
 
 DEADLINE = Outcome(
     "Failed",
@@ -90,14 +90,14 @@ def _judge(container: ContainerLife, policy: str, now: float) -> str | float:
     if isinstance(container.state, Running):
         return "running"
     held = 0.0 if container.hindrance is None else container.hindrance.until - now
-    if held > 0 and (container.state is None or restarts(container, policy)):
+    # Longer than any pause is: the clock was set back meanwhile.
+    if 0 < held <= LONGEST_BACKOFF and (container.state is None or restarts(container, policy)):
         return held
     if container.state is None:
         return "start"
     if not restarts(container, policy):
         return "over"
-    wait = container.may_restart_at() - now
-    return "start" if wait <= 0 else wait
+    return container.pause_left(now) or "start"
 
 
 def _passed(container: ContainerLife) -> bool:

@@ -79,11 +79,16 @@ class ContainerLife:
         self.crashes = 1 if calm else self.crashes + 1
         self.state = Ended(began, finished, how)
 
-    def may_restart_at(self) -> float:
-        """Wall time before which an ended container is not started again."""
+    def pause_left(self, now: float) -> float:
+        """Seconds until an ended container may be started again.
+
+        One that ended in the future ended before the clock was set back, nobody knows how long
+        ago: it has waited.
+        """
         assert isinstance(self.state, Ended)
         pause = min(FIRST_BACKOFF * float(2 ** min(self.crashes - 1, 16)), LONGEST_BACKOFF)
-        return self.state.finished_at + pause
+        left = self.state.finished_at + pause - now
+        return left if 0 < left <= pause else 0.0
 
 
 @dataclass(slots=True)
