@@ -6,8 +6,6 @@ import asyncio
 from typing import Any
 
 import msgspec
-from tests.unit.kube.faults import FaultyTransport
-from tests.unit.kube.modelserver import ModelServer
 
 from posse.kube.cache import Cache, Change
 from posse.kube.connection import Connection
@@ -16,6 +14,8 @@ from posse.kube.inprocess import AsgiTransport
 from posse.objects.kinds import CONFIG_MAP
 from posse.objects.meta import Key
 from posse.virtual.world import virtual_world
+from tests.unit.kube.faults import FaultyTransport
+from tests.unit.kube.modelserver import ModelServer
 
 
 class Meta(msgspec.Struct, rename="camel"):

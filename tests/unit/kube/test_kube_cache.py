@@ -5,15 +5,15 @@ import logging
 from typing import Any
 
 import pytest
-from tests.unit.kube.faults import times
-from tests.unit.kube.following import Following
-from tests.unit.kube.modelserver import GONE, TOO_LARGE, Answer, ModelServer, Request, status
 
 from posse.kube.cache import Cache, Change
 from posse.kube.connection import Connection
 from posse.kube.inprocess import AsgiTransport
 from posse.objects.kinds import CONFIG_MAP
 from posse.virtual.world import virtual_world
+from tests.unit.kube.faults import times
+from tests.unit.kube.following import Following
+from tests.unit.kube.modelserver import GONE, TOO_LARGE, Answer, ModelServer, Request, status
 
 pytestmark = pytest.mark.looptime
 

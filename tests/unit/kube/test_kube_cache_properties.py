@@ -10,6 +10,7 @@ import looptime
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.unit.kube.faults import times
 from tests.unit.kube.following import Following, Thing
 from tests.unit.kube.modelserver import TOO_LARGE, Answer, status

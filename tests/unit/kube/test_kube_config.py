@@ -8,6 +8,9 @@ import pytest
 import yaml
 
 from posse.kube.config import ConfigError, in_cluster, kubeconfig_paths, load_kubeconfig
+from posse.kube.impersonating import Impersonation
+
+PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}
 
 
 def b64(text: str) -> str:
@@ -110,6 +113,50 @@ def test_a_context_without_a_user_is_nobody(tmp_path: Path) -> None:
     assert load_kubeconfig([write(tmp_path / "c", document)]).token is None
 
 
+def test_a_name_and_password_and_whom_to_act_as(tmp_path: Path) -> None:
+    user = {"username": "me", "password": "p", "as": "jane", "as-groups": ["dev"]}
+    settings = load_kubeconfig([write(tmp_path / "c", config(user=user))])
+    assert (settings.username, settings.password) == ("me", "p")
+    assert settings.acting_as == Impersonation(user="jane", groups=("dev",))
+
+
+def test_a_plugin_signs_in_unless_there_is_a_token(tmp_path: Path) -> None:
+    settings = load_kubeconfig([write(tmp_path / "c", config(user={"exec": PLUGIN}))])
+    assert settings.plugin is not None
+    assert settings.plugin.command == "aws"
+    both = config(user={"exec": PLUGIN, "token": "t"})
+    assert load_kubeconfig([write(tmp_path / "c", both)]).plugin is None
+
+
+@pytest.mark.parametrize(
+    ("named", "environment", "chosen"),
+    [
+        (None, {}, None),
+        (None, {"HTTPS_PROXY": "http://env:1"}, "http://env:1"),
+        (None, {"HTTPS_PROXY": "http://env:1", "NO_PROXY": "one"}, None),
+        ("http://named:2", {"HTTPS_PROXY": "http://env:1"}, "http://named:2"),
+        ("http://named:2", {"NO_PROXY": "*"}, "http://named:2"),
+        ("http://named:2", {"HTTPS_PROXY": "socks5://env:1"}, "http://named:2"),
+    ],
+)
+def test_the_proxy_of_the_cluster_comes_before_that_of_the_environment(
+    tmp_path: Path, named: str | None, environment: dict[str, str], chosen: str | None
+) -> None:
+    file = write(tmp_path / "c", config(cluster={"proxy-url": named}))
+    settings = load_kubeconfig([file], environment=environment)
+    assert (settings.proxy and settings.proxy.url) == chosen
+
+
+def test_the_proxy_of_the_environment_is_chosen_by_the_whole_address(tmp_path: Path) -> None:
+    """An address without a scheme is secure when there is an authority to check it by."""
+    cluster = {"server": "api:6443", "certificate-authority-data": b64("ca")}
+    file = write(tmp_path / "c", config(cluster=cluster))
+    environment = {"HTTPS_PROXY": "http://s:1", "HTTP_PROXY": "http://p:1"}
+    proxy = load_kubeconfig([file], environment=environment).proxy
+    assert proxy is not None
+    assert proxy.url == "http://s:1"
+
+
 def without(document: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name != key}
 
@@ -126,7 +173,15 @@ def without(document: dict[str, Any], key: str) -> dict[str, Any]:
         (config(cluster={"insecure-skip-tls-verify": "yes"}), None, ["true or false"]),
         (config(cluster={"certificate-authority-data": "?"}), None, ["not base64"]),
         (config(user={"exec": {"command": "aws"}}), None, ["'one'", "no apiVersion", "v1beta1"]),
-        (config(user={"auth-provider": {"name": "gcp"}}), None, ["'auth-provider'"]),
+        (config(user={"auth-provider": {"name": "gcp"}}), None, ["'auth-provider'", "'exec'"]),
+        (config(user={"token": "t", "username": "u"}), None, ["both a token and a password"]),
+        (config(user={"tokenFile": "t", "password": "u"}), None, ["both a token and a password"]),
+        (config(user={"exec": PLUGIN, "client-certificate": "c"}), None, ["both an 'exec'"]),
+        (config(user={"exec": "aws"}), None, ["exec", "mapping"]),
+        (config(cluster={"proxy-url": "socks5://p:1"}), None, ["proxy-url", "socks5"]),
+        (config(cluster={"proxy-url": "p:1"}), None, ["proxy-url of cluster 'one'", "proxy"]),
+        (config(user={"as-groups": ["a"]}), None, ["nobody to act as"]),
+        (config(cluster={"server": "ftp://x"}), None, ["not the address of a server"]),
         ("a: [1", None, ["not valid YAML", "line"]),
         ("just words", None, ["not a kubeconfig"]),
         ("", None, ["no context is selected"]),
@@ -188,6 +243,15 @@ def test_inside_a_pod(account: Path) -> None:
 def test_inside_a_pod_with_ipv6(account: Path) -> None:
     environment = INSIDE | {"KUBERNETES_SERVICE_HOST": "fd00::1"}
     assert in_cluster(environment, account=account).server == "https://[fd00::1]:443"
+
+
+def test_a_pod_behind_a_proxy(account: Path) -> None:
+    proxied = INSIDE | {"HTTPS_PROXY": "http://p:1"}
+    proxy = in_cluster(proxied, account=account).proxy
+    assert proxy is not None
+    assert proxy.url == "http://p:1"
+    excepted = proxied | {"NO_PROXY": INSIDE["KUBERNETES_SERVICE_HOST"] + "/24"}
+    assert in_cluster(excepted, account=account).proxy is None
 
 
 @pytest.mark.parametrize("missing", ["KUBERNETES_SERVICE_HOST", "token", "ca.crt"])

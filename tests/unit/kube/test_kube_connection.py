@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.kube.faults import FaultyTransport, times
-from tests.unit.kube.modelserver import Answer, ModelServer, Request, status
 
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import (
@@ -23,6 +21,8 @@ from posse.kube.errors import (
 from posse.kube.inprocess import AsgiTransport
 from posse.objects.kinds import CONFIG_MAP, LEASE, NODE, POD
 from posse.virtual.world import virtual_world
+from tests.unit.kube.faults import FaultyTransport, times
+from tests.unit.kube.modelserver import Answer, ModelServer, Request, status
 
 pytestmark = pytest.mark.looptime
 

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.kube.modelserver import GONE, TOO_LARGE
 
 from posse.kube.decoding import Lines, decode_event, decode_page
 from posse.kube.errors import Gone, ServerError, Undecodable
 from posse.kube.identity import Identity
 from posse.objects.kinds import CONFIG_MAP
+from tests.unit.kube.modelserver import GONE, TOO_LARGE
 
 
 class Meta(msgspec.Struct, rename="camel"):

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.kube.modelserver import TOO_LARGE, status
 
 from posse.kube.errors import (
     AlreadyExists,
@@ -21,6 +20,7 @@ from posse.kube.errors import (
     from_answer,
     from_status,
 )
+from tests.unit.kube.modelserver import TOO_LARGE, status
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.kube.faults import FaultyTransport, times
-from tests.unit.kube.modelserver import Answer, ModelServer, status
 
 from posse.kube.connection import Connection
 from posse.kube.events import Recorder
 from posse.kube.inprocess import AsgiTransport
 from posse.objects.kinds import NODE, POD, POD_GROUP
 from posse.virtual.world import virtual_world
+from tests.unit.kube.faults import FaultyTransport, times
+from tests.unit.kube.modelserver import Answer, ModelServer, status
 
 pytestmark = pytest.mark.looptime
 

@@ -7,15 +7,12 @@ import gzip
 import os
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from tests.unit.kube.certificates import Authority
-from tests.unit.kube.modelserver import Answer, ModelServer
 
 from posse.kube import connect
 from posse.kube.config import ConfigError, Settings
@@ -23,8 +20,9 @@ from posse.kube.errors import Unreachable
 from posse.kube.http import HttpTransport
 from posse.objects.kinds import CONFIG_MAP
 from posse.world import World
-
-Respond = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+from tests.unit.kube.certificates import Authority
+from tests.unit.kube.modelserver import Answer, ModelServer
+from tests.unit.kube.serving import Respond, listening, serving, to
 
 
 @pytest.fixture(scope="module")
@@ -38,46 +36,13 @@ def server() -> ModelServer:
 
 
 @asynccontextmanager
-async def serving(app: Any, **options: Any) -> AsyncIterator[int]:
-    config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", **options)
-    program = uvicorn.Server(config)
-    task = asyncio.create_task(program._serve())
-    while not program.started:  # noqa: ASYNC110 - uvicorn tells in no other way
-        await asyncio.sleep(0.01)
-    try:
-        yield program.servers[0].sockets[0].getsockname()[1]
-    finally:
-        program.should_exit = program.force_exit = True
-        await task
-
-
-@asynccontextmanager
 async def raw(respond: Respond) -> AsyncIterator[HttpTransport]:
     """A server of bare sockets, and a transport to it."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await respond(reader, writer)
-        finally:
-            writer.close()
-
-    listening = await asyncio.start_server(handle, "127.0.0.1", 0)
-    port = listening.sockets[0].getsockname()[1]
-    transport = HttpTransport(Settings(server=f"http://127.0.0.1:{port}"))
-    try:
+    async with (
+        listening(respond) as port,
+        to(Settings(server=f"http://127.0.0.1:{port}")) as transport,
+    ):
         yield transport
-    finally:
-        await transport.close()
-        listening.close()
-
-
-@asynccontextmanager
-async def to(settings: Settings) -> AsyncIterator[HttpTransport]:
-    transport = HttpTransport(settings)
-    try:
-        yield transport
-    finally:
-        await transport.close()
 
 
 async def test_the_verbs_over_tls_with_a_token(

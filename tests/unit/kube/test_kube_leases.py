@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.kube.faults import FaultyTransport, times
-from tests.unit.kube.modelserver import Answer, ModelServer, status
 
 from posse.kube.connection import Connection
 from posse.kube.inprocess import AsgiTransport
 from posse.kube.leases import Leadership
 from posse.objects.times import parse_time, rfc3339_micro
 from posse.virtual.world import EPOCH, virtual_world
+from tests.unit.kube.faults import FaultyTransport, times
+from tests.unit.kube.modelserver import Answer, ModelServer, status
 
 pytestmark = pytest.mark.looptime
 
