@@ -68,7 +68,9 @@ def why_not_running(pod: Pod) -> str:
     if verdict := _pod_verdict(pod):
         return verdict
     for container in pod.status.container_statuses:
-        for state in (container.state.waiting, container.state.terminated):
+        # What it ended with last says more than that it will be tried again.
+        last = container.last_state.terminated
+        for state in (last, container.state.waiting, container.state.terminated):
             if state is not None:
                 return f"{state.reason}: {state.message}" if state.message else state.reason
     return pod_status(pod)

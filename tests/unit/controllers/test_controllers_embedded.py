@@ -163,7 +163,9 @@ async def test_a_finished_job_is_tidied_up() -> None:
         await until(complete(connection, 1, 2, 1))
         job = await connection.get(JOB, "train-launcher", "ns")
         done = {
-            "conditions": [{"type": "Complete", "status": "True"}],
+            "conditions": [
+                {"type": type_, "status": "True"} for type_ in ("SuccessCriteriaMet", "Complete")
+            ],
             "startTime": "2023-11-14T22:13:20Z",
             "completionTime": "2023-11-14T22:13:25Z",
             "succeeded": 1,

@@ -435,8 +435,16 @@ def test_a_failure_names_who_failed_and_how() -> None:
     message = (decision(seen).status or {})["conditions"][-1]["message"]
     assert message == (
         "TFJob ns/train has failed because 1 Worker replica(s) failed."
-        " train-worker-1 exited with code 3."
+        " train-worker-1: tensorflow exited with code 3."
     )
+
+
+def test_a_failure_before_the_program_started_is_named_too() -> None:
+    failed = pod("worker-1", "Failed")
+    ended = {"name": "init-code", "state": {"terminated": {"exitCode": 128}}}
+    failed["status"]["initContainerStatuses"] = [ended]
+    message = (decision(whole(worker_job(), *PODS[:2], failed)).status or {})["conditions"][-1]
+    assert message["message"].endswith("train-worker-1: init-code exited with code 128.")
 
 
 def test_exit_codes_are_events() -> None:
@@ -561,9 +569,9 @@ def test_services_come_before_their_pods_and_go_with_the_surplus() -> None:
     job = tf_job({"Worker": replicas(1)})
     seen = observed(job, services=[owned("train-worker-1")])
     assert deeds(decision(seen), services=True) == [
-        "create PodGroup train",
         "create Service train-worker-0",
         "delete Service train-worker-1",
+        "create PodGroup train",
         "create Pod train-worker-0",
     ]
 

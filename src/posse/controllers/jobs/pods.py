@@ -100,6 +100,18 @@ def exit_code_of(pod: Manifest, container: str) -> int | None:
     return None
 
 
+def failure_of(pod: Manifest) -> str:
+    """Which of its containers has failed, and how; "" where none says so."""
+    status = _status(pod)
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for container in _mappings(status.get(field)):
+            name = str(container.get("name"))
+            code = exit_code_of({"status": {"containerStatuses": [container]}}, name)
+            if code:
+                return f"{name} exited with code {code}"
+    return ""
+
+
 def restarts_of(pod: Manifest) -> int:
     """How often the kubelet has restarted its containers in place."""
     status = _status(pod)

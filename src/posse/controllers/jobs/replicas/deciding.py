@@ -157,9 +157,14 @@ def _work(situation: Situation, draft: StatusDraft, tallies: restarting.Tallies)
     due = [pod for left, pod in pauses if left <= 0]
     moved = [pod for _, pod in _with_fate(situation, Fate.REPLACED)]
     group = list(gang.gather(situation))
-    actions: list[Action] = [*members.dismiss(POD, [*moved, *due]), *group]
+    # The group comes right before its pods: whoever sees it waits for them.
+    actions: list[Action] = [
+        *members.dismiss(POD, [*moved, *due]),
+        *members.services(situation),
+        *group,
+    ]
     if not any(isinstance(action, Blocked) for action in group):
-        actions += [*members.services(situation), *members.pods(situation)]
+        actions += members.pods(situation)
     dates = [left for left, _ in pauses if left > 0]
     if (left := time_left(job.run, draft, now)) is not None:
         dates.append(left)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from posse.controllers.jobs import conditions
 from posse.controllers.jobs.actions import Say
 from posse.controllers.jobs.drafting import StatusDraft
-from posse.controllers.jobs.pods import Counts, count, exit_code_of
+from posse.controllers.jobs.pods import Counts, count, exit_code_of, failure_of
 from posse.controllers.jobs.refusing import forgive
 from posse.controllers.jobs.replicas.observing import Situation
 from posse.controllers.jobs.replicas.spec import Job, Replicas
@@ -86,7 +86,7 @@ def fail(draft: StatusDraft, job: Job, replicas: Replicas, pods: Sequence[Manife
     kind = job.declared.kind.kind
     message = (
         f"{kind} {_full_name(job)} has failed because {len(pods)} {replicas.type} replica(s) "
-        f"failed.{_named(pods, job.declared.container)}"
+        f"failed.{_named(pods)}"
     )
     _fail(draft, f"{kind}Failed", message)
 
@@ -140,10 +140,10 @@ def _fail(draft: StatusDraft, reason: str, message: str) -> None:
     draft.set(conditions.FAILED, True, reason, message, warning=True)
 
 
-def _named(pods: Sequence[Manifest], container: str) -> str:
+def _named(pods: Sequence[Manifest]) -> str:
     """Which ones and how, as far as it is known."""
-    codes = [(key_of(pod)[1], exit_code_of(pod, container)) for pod in pods[:_MOST_NAMED]]
-    known = [f"{name} exited with code {code}" for name, code in codes if code is not None]
+    found = [(key_of(pod)[1], failure_of(pod)) for pod in pods[:_MOST_NAMED]]
+    known = [f"{name}: {how}" for name, how in found if how]
     return f" {', '.join(known)}." if known else ""
 
 

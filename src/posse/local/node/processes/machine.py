@@ -19,7 +19,8 @@ from posse.local.node.processes.gpus import RESOURCE, Inventory, Nvml
 from posse.local.node.processes.isolation.modes import Isolation
 from posse.local.node.processes.preparing import RuntimeConfig
 from posse.local.node.processes.runtime import ProcessRuntime
-from posse.objects.keys import ISOLATION_LABEL
+from posse.local.node.processes.volumes import shared_directory
+from posse.objects.keys import ISOLATION_LABEL, SHARED_DIRECTORY
 from posse.objects.kinds import NODE
 from posse.version import __version__
 from posse.world import World
@@ -82,6 +83,7 @@ def machine_node(name: str, home: Path, *, gpus: Sequence[int], isolation: str) 
                 "kubernetes.io/arch": architecture,
                 ISOLATION_LABEL: isolation,
             },
+            "annotations": {SHARED_DIRECTORY: str(shared_directory(home.resolve()))},
         },
         "status": {
             "capacity": capacity,

@@ -42,12 +42,14 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Volumes:
-    """`allowed` are the directories of the host that pods may mount; `home` never is."""
+    """`allowed` are the directories of the host that pods may mount; of `home`, only the one that
+    is there for pods to share is."""
 
     def __init__(self, sources: Sources, allowed: Sequence[Path], home: Path) -> None:
         self._sources = sources
         self._allowed = tuple(path.resolve() for path in allowed)
         self._home = home.resolve()
+        self._shared = shared_directory(self._home)
 
     async def prepare(self, pod: Manifest, place: PodPlace, facts: Facts) -> dict[str, Volume]:
         """Every volume of the pod by name. Raises NotYet where one cannot be had now."""
@@ -95,7 +97,8 @@ class Volumes:
             raise ValueError(f'hostPath "{asked}" is not absolute')
         real = asked.resolve()
         home = real == self._home or self._home in real.parents or real in self._home.parents
-        if home or not any(real == top or top in real.parents for top in self._allowed):
+        granted = not home and any(real == top or top in real.parents for top in self._allowed)
+        if not granted and self._shared not in real.parents:
             raise NotYet(
                 "HostPathNotAllowed",
                 f'volume "{name}": {asked} is not below a directory that pods may mount; '
@@ -113,6 +116,11 @@ class Volumes:
             said = f"hostPath type check failed: {asked} is not a {kind or 'path that exists'}"
             raise NotYet(CREATING, f'volume "{name}": {said}')
         return real
+
+
+def shared_directory(home: Path) -> Path:
+    """Below it, the pods of a job can have directories in common."""
+    return home / "shared"
 
 
 class _Reading:

@@ -100,7 +100,7 @@ class Shared:
         return Arranged(
             argv=tuple(both(word) for word in draft.argv),
             environment=environment,
-            cwd=self._working_dir(draft.working_dir, root, rewrite),
+            cwd=self._working_dir(draft, root, rewrite),
             commands={
                 name: tuple(both(word) for word in argv) for name, argv in draft.commands.items()
             },
@@ -127,14 +127,19 @@ class Shared:
         link_within(root, mount.target.lstrip("/"), source)
         return root / mount.target.lstrip("/")
 
-    def _working_dir(self, wanted: str, root: Path, rewrite: Callable[[str], str]) -> str:
-        if not wanted:
+    def _working_dir(self, draft: Draft, root: Path, rewrite: Callable[[str], str]) -> str:
+        """This machine's directory of that name, unless the container has one of its own: its home,
+        or one in which something is mounted that the command may name from there."""
+        wanted = draft.working_dir
+        if not wanted or wanted == "/":
             return str(root)
         rewritten = rewrite(wanted)
         if rewritten != wanted:
             Path(rewritten).mkdir(parents=True, exist_ok=True)
             return rewritten
-        if Path(wanted).is_dir():
+        below = f"{wanted.rstrip('/')}/"
+        own = below.startswith("/root/") or any(m.target.startswith(below) for m in draft.mounts)
+        if not own and Path(wanted).is_dir():
             return wanted
         return str(make_within(root, wanted.lstrip("/")))
 
