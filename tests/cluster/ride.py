@@ -11,12 +11,12 @@ import sys
 
 import looptime
 
-from posse.virtual.cluster import VirtualCluster
+from tests.cluster.backends import VirtualBackend, VirtualRide
 from tests.cluster.riding import cluster, mpi, tf, training, wait_for_status
 
 
 async def story(seed: int) -> str:
-    async with cluster(4, gpus=2, seed=seed) as running:
+    async with cluster(4, gpus=2, on=VirtualBackend(seed)) as running:
         await training(running).submit(mpi("large", workers=5, tensorboard=True))
         await training(running).submit(mpi("fits", workers=3))
         await training(running).submit(tf("servers", workers=2, ps=1, gpus=0))
@@ -29,10 +29,11 @@ async def story(seed: int) -> str:
         await wait_for_status(running, "loose", "RUNNING")
         await training(running).delete("fits")
         await asyncio.sleep(60)
+        assert isinstance(running, VirtualRide)
         return digest(running)
 
 
-def digest(running: VirtualCluster) -> str:
+def digest(running: VirtualRide) -> str:
     whole = hashlib.sha256()
     for record in running.journal.records:
         whole.update(repr(record).encode())

@@ -1,4 +1,4 @@
-"""Builders and questions for tests of the whole system on virtual time."""
+"""Builders and questions for stories about the whole system, whatever it runs on."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from posse.client.training import Training
 from posse.local.node.manifests import simulated_nodes
 from posse.objects import keys, kinds
 from posse.objects.pods import Pod
-from posse.virtual.cluster import VirtualCluster
-from posse.virtual.world import virtual_world
+from tests.cluster import backends
+from tests.cluster.backends import Backend, Riding
 
 
 @asynccontextmanager
 async def cluster(
-    nodes: int = 4, *, gpus: int = 2, seed: int = 0, **capacity: Any
-) -> AsyncIterator[VirtualCluster]:
+    nodes: int = 4, *, gpus: int = 2, on: Backend | None = None, **capacity: Any
+) -> AsyncIterator[Riding]:
     made = simulated_nodes(nodes, gpus=gpus, **capacity)
-    async with VirtualCluster(virtual_world(seed), made) as running:
+    async with (on or backends.chosen).riding(made) as running:
         await running.until(lambda: _all_ready(running, nodes), "every node is Ready")
         yield running
 
 
-async def _all_ready(running: VirtualCluster, count: int) -> bool:
+async def _all_ready(running: Riding, count: int) -> bool:
     listed = await running.connection.list(kinds.NODE)
     ready = [
         node
@@ -49,22 +49,22 @@ def tf(name: str = "tf", *, workers: int = 4, gpus: int = 2, **flags: Any) -> TF
     )
 
 
-def training(running: VirtualCluster) -> Training:
-    return Training(running.connection, "default")
+def training(running: Riding) -> Training:
+    return Training(running.connection, running.namespace)
 
 
-async def pods_of(running: VirtualCluster, job: str) -> list[Pod]:
+async def pods_of(running: Riding, job: str) -> list[Pod]:
     listed = await running.connection.list(
-        kinds.POD, "default", model=Pod, labels=f"{keys.JOB_NAME_LABEL}={job}"
+        kinds.POD, running.namespace, model=Pod, labels=f"{keys.JOB_NAME_LABEL}={job}"
     )
     return sorted(listed.items, key=lambda pod: pod.metadata.name)
 
 
-async def seated(running: VirtualCluster, job: str) -> int:
+async def seated(running: Riding, job: str) -> int:
     return sum(1 for pod in await pods_of(running, job) if pod.spec.node_name)
 
 
-async def wait_for_status(running: VirtualCluster, job: str, status: str) -> None:
+async def wait_for_status(running: Riding, job: str, status: str) -> None:
     async def holds() -> bool:
         return (await training(running).get(job)).status == status
 

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from tests.cluster.processes import Commands, eventually
 
 pytestmark = pytest.mark.process

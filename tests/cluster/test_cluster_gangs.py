@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.cluster.riding import cluster, mpi, pods_of, seated, training, wait_for_status
 
 from posse.kube.errors import NotFound
 from posse.objects import kinds
 from posse.objects.groups import PodGroup
-from posse.virtual.cluster import VirtualCluster
+from tests.cluster.backends import Riding
+from tests.cluster.riding import cluster, mpi, pods_of, seated, training, wait_for_status
 
 pytestmark = pytest.mark.looptime
 
@@ -25,7 +25,7 @@ async def test_a_gang_one_seat_short_waits_whole() -> None:
             return len(await pods_of(running, "mpi-dist")) == 5
 
         await running.until(all_created, "five workers exist")
-        await asyncio.sleep(TEN_MINUTES)
+        await running.linger(TEN_MINUTES)
         job = await training(running).get("mpi-dist")
         assert [(i.name, i.status, i.node) for i in job.instances] == [
             (f"mpi-dist-worker-{index}", "Pending", "N/A") for index in range(5)
@@ -76,7 +76,7 @@ async def test_workers_never_start_without_room_for_their_launcher() -> None:
             return "waits" in (await training(running).why("mpi")).sentence
 
         await running.until(explained, "the job says that it waits")
-        await asyncio.sleep(TEN_MINUTES)
+        await running.linger(TEN_MINUTES)
         assert await seated(running, "mpi") == 0
 
 
@@ -97,7 +97,7 @@ async def test_without_a_gang_some_run_and_some_wait() -> None:
             return await seated(running, "mpi") == 4
 
         await running.until(four, "four workers have a node")
-        await asyncio.sleep(60)
+        await running.linger(60)
         phases = sorted(pod.status.phase for pod in await pods_of(running, "mpi"))
         assert phases == ["Pending"] + ["Running"] * 4
         with pytest.raises(NotFound):
@@ -109,7 +109,7 @@ async def test_room_that_becomes_free_starts_the_one_who_waits() -> None:
         await training(running).submit(mpi("first", workers=4))
         await wait_for_status(running, "first", "RUNNING")
         await training(running).submit(mpi("second", workers=4))
-        await asyncio.sleep(60)
+        await running.linger(60)
         assert await seated(running, "second") == 0
         await training(running).delete("first")
         await wait_for_status(running, "second", "RUNNING")
@@ -139,7 +139,7 @@ async def test_deleting_a_job_leaves_nothing_behind() -> None:
                     kinds.POD, kinds.JOB, kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET,
                     kinds.POD_GROUP, kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.MPI_JOB,
                 )
-                for item in (await running.connection.list(kind, "default")).items
+                for item in (await running.connection.list(kind, running.namespace)).items
                 if item["metadata"]["name"].startswith("mpi")
             ]  # fmt: skip
 
@@ -156,7 +156,7 @@ async def test_a_job_whose_command_ends_succeeds_and_its_workers_are_cleaned() -
         manifest = job.manifest()
         launcher = manifest["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"]
         launcher["annotations"]["posse.dev/simulated-duration"] = "1m"
-        await running.connection.create(kinds.MPI_JOB, manifest, "default")
+        await running.connection.create(kinds.MPI_JOB, manifest, running.namespace)
         await wait_for_status(running, "mpi", "SUCCEEDED")
 
         async def workers_gone() -> bool:
@@ -176,5 +176,5 @@ async def test_the_group_says_that_it_runs() -> None:
         await running.until(says_so, "phase is Running")
 
 
-async def _group(running: VirtualCluster, name: str) -> PodGroup:
-    return await running.connection.get(kinds.POD_GROUP, name, "default", model=PodGroup)
+async def _group(running: Riding, name: str) -> PodGroup:
+    return await running.connection.get(kinds.POD_GROUP, name, running.namespace, model=PodGroup)

@@ -16,7 +16,7 @@ from posse.kube.errors import Invalid, NotFound
 from posse.objects import kinds
 from posse.objects.kinds import Kind
 from posse.objects.pods import Pod
-from posse.virtual.cluster import VirtualCluster
+from tests.cluster.backends import Riding
 from tests.cluster.riding import cluster, pods_of, seated, training, wait_for_status
 
 pytestmark = pytest.mark.looptime
@@ -69,22 +69,22 @@ def kind_of(manifest: dict[str, Any]) -> Kind:
     return Kind(group, version, manifest["kind"], plural)
 
 
-async def apply(running: VirtualCluster, *manifests: dict[str, Any]) -> None:
+async def apply(running: Riding, *manifests: dict[str, Any]) -> None:
     """As `kubectl create -f` would, in the version in which it is written."""
     for manifest in manifests:
-        await running.connection.create(kind_of(manifest), manifest, "default")
+        await running.connection.create(kind_of(manifest), manifest, running.namespace)
 
 
-async def job_of(running: VirtualCluster, name: str = "train") -> dict[str, Any]:
-    return await running.connection.get(kinds.TF_JOB, name, "default")
+async def job_of(running: Riding, name: str = "train") -> dict[str, Any]:
+    return await running.connection.get(kinds.TF_JOB, name, running.namespace)
 
 
-async def conditions(running: VirtualCluster, name: str = "train") -> dict[str, str]:
+async def conditions(running: Riding, name: str = "train") -> dict[str, str]:
     status = (await job_of(running, name)).get("status") or {}
     return {item["type"]: item["status"] for item in status.get("conditions", [])}
 
 
-async def phases(running: VirtualCluster, name: str = "train") -> dict[str, str]:
+async def phases(running: Riding, name: str = "train") -> dict[str, str]:
     return {
         pod.metadata.name.removeprefix(f"{name}-"): pod.status.phase
         for pod in await pods_of(running, name)
@@ -92,7 +92,7 @@ async def phases(running: VirtualCluster, name: str = "train") -> dict[str, str]
 
 
 async def until_condition(
-    running: VirtualCluster, type_: str, name: str = "train", within: float = 120.0
+    running: Riding, type_: str, name: str = "train", within: float = 120.0
 ) -> None:
     async def holds() -> bool:
         return (await conditions(running, name)).get(type_) == "True"
@@ -100,7 +100,7 @@ async def until_condition(
     await running.until(holds, f"{name} is {type_}", within)
 
 
-async def until_pods(running: VirtualCluster, count: int, name: str = "train") -> None:
+async def until_pods(running: Riding, count: int, name: str = "train") -> None:
     async def holds() -> bool:
         return len(await pods_of(running, name)) == count
 
@@ -125,7 +125,7 @@ async def test_simple_tfjob() -> None:
         await apply(running, tf_job({"Worker": replicas(1, lasts="30s")}))
         await until_condition(running, "Running")
         (pod,) = await pods_of(running, "train")
-        raw = await running.connection.get(kinds.POD, pod.metadata.name, "default")
+        raw = await running.connection.get(kinds.POD, pod.metadata.name, running.namespace)
         assert "env" not in raw["spec"]["containers"][0], "one process needs no TF_CONFIG"
         await until_condition(running, "Succeeded")
 
@@ -138,7 +138,7 @@ async def test_distributed_training() -> None:
         assert sorted(await phases(running)) == [
             "chief-0", "ps-0", "ps-1", "worker-0", "worker-1", "worker-2", "worker-3",
         ]  # fmt: skip
-        services = await running.connection.list(kinds.SERVICE, "default")
+        services = await running.connection.list(kinds.SERVICE, running.namespace)
         assert len([s for s in services.items if s["metadata"]["name"].startswith("train-")]) == 7
         await until_condition(running, "Succeeded")
 
@@ -155,17 +155,20 @@ async def test_estimator_runconfig() -> None:
         await apply(running, tf_job(roles))
         await until_pods(running, 5)
         cluster_spec = {
-            "chief": ["train-chief-0.default.svc:2222"],
-            "evaluator": ["train-evaluator-0.default.svc:2222"],
-            "ps": ["train-ps-0.default.svc:2222"],
-            "worker": ["train-worker-0.default.svc:2222", "train-worker-1.default.svc:2222"],
+            "chief": [f"train-chief-0.{running.namespace}.svc:2222"],
+            "evaluator": [f"train-evaluator-0.{running.namespace}.svc:2222"],
+            "ps": [f"train-ps-0.{running.namespace}.svc:2222"],
+            "worker": [
+                f"train-worker-0.{running.namespace}.svc:2222",
+                f"train-worker-1.{running.namespace}.svc:2222",
+            ],
         }
         for name, task in (
             ("train-chief-0", {"type": "chief", "index": 0}),
             ("train-worker-1", {"type": "worker", "index": 1}),
             ("train-evaluator-0", {"type": "evaluator", "index": 0}),
         ):
-            pod = await running.connection.get(kinds.POD, name, "default")
+            pod = await running.connection.get(kinds.POD, name, running.namespace)
             (told,) = pod["spec"]["containers"][0]["env"]
             assert json.loads(told["value"]) == {
                 "cluster": cluster_spec,
@@ -248,7 +251,7 @@ async def test_cleanpod_policy(policy: str, left: dict[str, str]) -> None:
         }
         await apply(running, tf_job(roles, runPolicy={"cleanPodPolicy": policy}))
         await until_condition(running, "Succeeded")
-        await asyncio.sleep(60)
+        await running.linger(60)
         assert await phases(running) == left
 
 
@@ -258,7 +261,7 @@ async def test_older_versions_clean_up_what_runs(version: str) -> None:
         roles = {"PS": replicas(1), "Worker": replicas(1, lasts="20s")}
         await apply(running, tf_job(roles, version=version))
         await until_condition(running, "Succeeded")
-        await asyncio.sleep(60)
+        await running.linger(60)
         assert await phases(running) == {"worker-0": "Succeeded"}
 
 
@@ -308,11 +311,11 @@ async def test_gang_that_asks_for_more_than_fits_until_it_is_edited_down() -> No
         policy = {"schedulingPolicy": {"minAvailable": 5}}
         await apply(running, tf_job(roles, runPolicy=policy))
         await until_pods(running, 5)
-        await asyncio.sleep(TEN_MINUTES)
+        await running.linger(TEN_MINUTES)
         assert await conditions(running) == {"Created": "True"}
         assert await seated(running, "train") == 0
         patch = {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 4}}}}
-        await running.connection.patch(kinds.TF_JOB, "train", patch, "default")
+        await running.connection.patch(kinds.TF_JOB, "train", patch, running.namespace)
         await until_condition(running, "Running")
         assert await seated(running, "train") == 4
 
@@ -322,11 +325,11 @@ async def test_suspend_on_create() -> None:
         job = tf_job({"PS": replicas(1), "Worker": replicas(1)}, runPolicy={"suspend": True})
         await apply(running, job)
         await until_condition(running, "Suspended")
-        await asyncio.sleep(60)
+        await running.linger(60)
         assert await conditions(running) == {"Created": "True", "Suspended": "True"}
         assert await pods_of(running, "train") == []
         with pytest.raises(NotFound):
-            await running.connection.get(kinds.POD_GROUP, "train", "default")
+            await running.connection.get(kinds.POD_GROUP, "train", running.namespace)
 
 
 async def test_suspend_then_resume() -> None:
@@ -342,9 +345,9 @@ async def test_suspend_then_resume() -> None:
         assert (await conditions(running))["Suspended"] == "False"
 
 
-async def _suspend(running: VirtualCluster, suspend: bool) -> None:
+async def _suspend(running: Riding, suspend: bool) -> None:
     patch = {"spec": {"runPolicy": {"suspend": suspend}}}
-    await running.connection.patch(kinds.TF_JOB, "train", patch, "default")
+    await running.connection.patch(kinds.TF_JOB, "train", patch, running.namespace)
 
 
 async def test_scale_up_and_down() -> None:
@@ -355,7 +358,7 @@ async def test_scale_up_and_down() -> None:
         first = uids(await pods_of(running, "train"))
         for count in (3, 2):
             patch = {"spec": {"tfReplicaSpecs": {"Worker": {"replicas": count}}}}
-            await running.connection.patch(kinds.TF_JOB, "train", patch, "default")
+            await running.connection.patch(kinds.TF_JOB, "train", patch, running.namespace)
             await until_pods(running, count + 1)
             await wait_for_status(running, "train", "RUNNING")
         now = uids(await pods_of(running, "train"))
@@ -393,7 +396,7 @@ async def test_backoff_counts_pods_that_were_replaced() -> None:
         await until_condition(running, "Failed", within=300)
         created = [
             event["message"]
-            for event in (await running.connection.list(kinds.EVENT, "default")).items
+            for event in (await running.connection.list(kinds.EVENT, running.namespace)).items
             if event["reason"] == "SuccessfulCreatePod"
             for _ in range(event.get("count") or 1)
         ]
@@ -414,7 +417,7 @@ async def test_a_gang_waits_whole_and_runs_whole() -> None:
     async with cluster(2, gpus=2) as running:
         await apply(running, tf_job({"PS": replicas(1), "Worker": replicas(5, gpus=1)}, name="big"))
         await until_pods(running, 6, "big")
-        await asyncio.sleep(TEN_MINUTES)
+        await running.linger(TEN_MINUTES)
         assert await seated(running, "big") == 0
         sentence = (await training(running).why("big")).sentence
         assert "5 GPUs" in sentence and "4" in sentence
@@ -431,8 +434,8 @@ async def test_a_replica_that_died_gets_its_seat_back_before_anybody_else() -> N
         await apply(running, tf_job({"Worker": replicas(1, gpus=1)}, name="thief"))
         await until_pods(running, 1, "thief")
         (pod,) = [p for p in await pods_of(running, "train") if p.metadata.name.endswith("-1")]
-        await running.connection.delete(kinds.POD, pod.metadata.name, "default", grace=0)
-        await asyncio.sleep(60)
+        await running.connection.delete(kinds.POD, pod.metadata.name, running.namespace, grace=0)
+        await running.linger(60)
         assert await seated(running, "train") == 2
         assert await seated(running, "thief") == 0
 
@@ -441,17 +444,19 @@ async def test_the_group_goes_when_the_job_has_ended() -> None:
     async with cluster() as running:
         await apply(running, tf_job({"Worker": replicas(2, lasts="20s")}))
         await until_condition(running, "Running")
-        group = await running.connection.get(kinds.POD_GROUP, "train", "default")
+        group = await running.connection.get(kinds.POD_GROUP, "train", running.namespace)
         assert group["spec"]["minMember"] == 2
         await until_condition(running, "Succeeded")
         await asyncio.sleep(5)
         with pytest.raises(NotFound):
-            await running.connection.get(kinds.POD_GROUP, "train", "default")
+            await running.connection.get(kinds.POD_GROUP, "train", running.namespace)
 
 
 def old_manifest(scheduler: str = "") -> dict[str, Any]:
     """A TFJob as documents of 2019 have it: v1beta1, the restart policy inside the template."""
-    spec = {"restartPolicy": "OnFailure"} | ({"schedulerName": scheduler} if scheduler else {})
+    spec: dict[str, Any] = {"restartPolicy": "OnFailure"} | (
+        {"schedulerName": scheduler} if scheduler else {}
+    )
     roles = {"Worker": replicas(1, gpus=1, **spec), "PS": replicas(1, **spec)}
     return tf_job(roles, name="tfjob-gang-scheduling", version="v1beta1")
 
@@ -459,7 +464,7 @@ def old_manifest(scheduler: str = "") -> dict[str, Any]:
 def with_own_group(dialect: Kind, name: str, *, marked: bool) -> list[dict[str, Any]]:
     """A PodGroup that the user makes, and a job whose pods name it or whose name it bears."""
     notes = {"scheduling.k8s.io/group-name": name} if marked else {}
-    spec = {"schedulerName": "kube-batch"} if marked else {}
+    spec: dict[str, Any] = {"schedulerName": "kube-batch"} if marked else {}
     roles = {
         "PS": replicas(2, policy="Never", annotations=notes, **spec),
         "Worker": replicas(4, policy="Never", annotations=notes, gpus=1, **spec),
@@ -497,7 +502,7 @@ OLD: list[tuple[str, list[dict[str, Any]]]] = [
 
 def _from_documents() -> list[tuple[str, list[dict[str, Any]]]]:
     """Every TFJob of the documents, where they are at hand, with the groups beside them."""
-    found = []
+    found: list[tuple[str, list[dict[str, Any]]]] = []
     for document in sorted(SEEDS.glob("00[234]_*.txt")) if SEEDS.is_dir() else []:
         text = document.read_text(encoding="utf-8")
         for block in re.findall(r"```[ a-z]*\n(.*?)```", text, re.DOTALL):
@@ -528,7 +533,7 @@ async def test_old_manifests_run_as_gangs(manifests: list[dict[str, Any]]) -> No
         groups = [
             item
             for kind in kinds.POD_GROUPS
-            for item in (await running.connection.list(kind, "default")).items
+            for item in (await running.connection.list(kind, running.namespace)).items
         ]
         assert [(g["spec"]["minMember"], g["status"]["phase"]) for g in groups] == [
             (members, "Running")
@@ -541,12 +546,12 @@ async def test_a_users_own_group_is_all_or_nothing(dialect: Kind) -> None:
         await apply(running, *with_own_group(dialect, "tfjob-group", marked=True))
         name = "dist-mnist-for-e2e-test"
         await until_pods(running, 6, name)
-        await asyncio.sleep(TEN_MINUTES)
+        await running.linger(TEN_MINUTES)
         assert await seated(running, name) == 0
         assert "4 GPUs" in (await training(running).why(name)).sentence
-        group = await running.connection.get(dialect, "tfjob-group", "default")
+        group = await running.connection.get(dialect, "tfjob-group", running.namespace)
         patch = {"spec": {"minMember": 5}}
-        await running.connection.patch(dialect, group["metadata"]["name"], patch, "default")
+        await running.connection.patch(dialect, group["metadata"]["name"], patch, running.namespace)
 
         async def five() -> bool:
             return await seated(running, name) == 5
@@ -583,7 +588,7 @@ async def test_submit_get_list_logs_and_delete() -> None:
             return not [
                 item["metadata"]["name"]
                 for kind in (kinds.POD, kinds.SERVICE, kinds.POD_GROUP, kinds.DEPLOYMENT)
-                for item in (await running.connection.list(kind, "default")).items
+                for item in (await running.connection.list(kind, running.namespace)).items
                 if item["metadata"]["name"].startswith("train")
             ]
 
