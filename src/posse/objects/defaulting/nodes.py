@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posse.objects.defaulting.filling import fill, part, tidy_quantities
-from posse.objects.raw import Raw
+from posse.objects.raw import Raw, listing
 
 _DESCRIBED = (
     "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion",
@@ -12,7 +12,11 @@ _DESCRIBED = (
 
 
 def default_node(node: Raw) -> None:
-    part(node, "spec")
+    spec = part(node, "spec")
+    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        spec["podCIDRs"] = [spec["podCIDR"]]
+    elif (ranges := listing(spec, "podCIDRs")) and not spec.get("podCIDR"):
+        spec["podCIDR"] = ranges[0]
     status = part(node, "status")
     tidy_quantities(status.get("capacity"))
     tidy_quantities(status.get("allocatable"))

@@ -30,7 +30,10 @@ def default_service(service: Raw) -> None:
     if spec["type"] == "LoadBalancer":
         fill(spec, "allocateLoadBalancerNodePorts", True)
     _one_list_of_addresses(spec)
-    part(part(service, "status"), "loadBalancer")
+    balancer = part(part(service, "status"), "loadBalancer")
+    for ingress in mappings(balancer, "ingress"):
+        if ingress.get("ip"):
+            fill(ingress, "ipMode", "VIP")
 
 
 def _one_list_of_addresses(spec: Raw) -> None:

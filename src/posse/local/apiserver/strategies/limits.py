@@ -80,7 +80,7 @@ def _outside(limit: dict[str, Any], what: str, requests: Amounts, limits: Amount
             yield f"{rule}.  No request is specified"
         elif requests[name] < bound:
             yield f"{rule}, but request is {_shown(name, requests[name])}"
-        if limits.get(name, bound) < bound:
+        elif limits.get(name, bound) < bound:
             yield f"{rule}, but limit is {_shown(name, limits[name])}"
     for name, text in sorted(mapping(limit, "max").items()):
         bound, rule = quantity.parse(text).nano, f"maximum {name} usage per {what} is {text}"
@@ -88,7 +88,7 @@ def _outside(limit: dict[str, Any], what: str, requests: Amounts, limits: Amount
             yield f"{rule}.  No limit is specified"
         elif limits[name] > bound:
             yield f"{rule}, but limit is {_shown(name, limits[name])}"
-        if requests.get(name, 0) > bound:
+        elif requests.get(name, 0) > bound:
             yield f"{rule}, but request is {_shown(name, requests[name])}"
     for name, text in sorted(mapping(limit, "maxLimitRequestRatio").items()):
         rule = f"{name} max limit to request ratio per {what} is {text}"

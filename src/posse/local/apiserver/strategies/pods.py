@@ -7,7 +7,8 @@ from posse.local.apiserver.store import Object
 from posse.local.apiserver.strategies import limits, priorities
 from posse.local.apiserver.strategies.strategy import Context, Strategy
 from posse.objects.kinds import SERVICE_ACCOUNT, Kind
-from posse.objects.raw import mapping
+from posse.objects.raw import mapping, mappings
+from posse.objects.times import rfc3339
 
 _TERMINAL = ("Succeeded", "Failed")
 
@@ -24,6 +25,9 @@ class Pods(Strategy):
             self.default(kind, obj)
         self._admit_account(context, kind, obj)
         priorities.admit(context, obj)
+        for condition in mappings(obj, "status", "conditions"):
+            condition.setdefault("lastProbeTime", None)
+            condition.setdefault("lastTransitionTime", rfc3339(context.world.now()))
 
     def prepare_status(self, context: Context, kind: Kind, new: Object, old: Object) -> Object:
         result = super().prepare_status(context, kind, new, old)

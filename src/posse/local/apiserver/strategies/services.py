@@ -33,8 +33,10 @@ class Services(Strategy):
         spec = obj.setdefault("spec", {})
         if spec.get("type") != "ExternalName":
             _give_address(context, kind, obj)
-            spec.setdefault("ipFamilies", ["IPv4"])
-            spec.setdefault("ipFamilyPolicy", "SingleStack")
+            # Nobody fills a headless service without a selector but its author, in any family.
+            free = spec.get("clusterIP") == "None" and not spec.get("selector")
+            spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if free else ["IPv4"])
+            spec.setdefault("ipFamilyPolicy", "RequireDualStack" if free else "SingleStack")
         _give_node_ports(context, kind, obj)
 
     def prepare_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
