@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from posse.cli.grammar import switch
 from posse.cli.options import App, verb
 from posse.local.apiserver.goyaml import YamlError, load_all
 from posse.local.node.manifests import DEFAULT_CPUS, DEFAULT_MEMORY
+from posse.local.node.naming import node_name
 from posse.local.supervisor import lifeline
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
@@ -26,6 +28,13 @@ DEEPEST = 100
 @click.option("--cpus", default=DEFAULT_CPUS, metavar="C", help="CPUs of each node.")
 @click.option("--memory", default=DEFAULT_MEMORY, metavar="M", help="Memory of each node.")
 @click.option("--nodes", "nodes_file", default=None, metavar="FILE", help="Node manifests instead.")
+@click.option(
+    "--allow-host-path",
+    "host_paths",
+    multiple=True,
+    metavar="DIR",
+    help="A directory of this machine that pods may mount. May be repeated.",
+)
 @click.option("--port", type=int, default=0, help="The API server's port; 0 is any free one.")
 @switch("--foreground", "in_front", help="Stay, and stop the cluster when interrupted.")
 @switch("--no-select", help="Do not select the context `posse` in the kubeconfig.")
@@ -36,6 +45,7 @@ def up(
     cpus: str,
     memory: str,
     nodes_file: str | None,
+    host_paths: tuple[str, ...],
     port: int,
     in_front: bool,
     no_select: bool,
@@ -45,17 +55,23 @@ def up(
     Returns when it is ready. Run again, it finds the cluster running.
 
     \b
+    posse up                           this machine as the only node: pods are its processes
     posse up --simulate 4 --gpus 2     four nodes of two GPUs each that run nothing
     """
+    kubeconfig = Path(app.options.kubeconfig) if app.options.kubeconfig else None
+    here = not simulate and not nodes_file
     options = Options(
         simulate=simulate,
         gpus=gpus,
         cpus=cpus,
         memory=memory,
         nodes=_manifests(nodes_file) if nodes_file else (),
+        machine=node_name() if here else "",
+        isolation=os.environ.get("POSSE_ISOLATION", "") if here else "",
+        allow_host_paths=tuple(str(Path(path).absolute()) for path in host_paths),
+        private=_private(kubeconfig) if here else (),
         port=port,
     )
-    kubeconfig = Path(app.options.kubeconfig) if app.options.kubeconfig else None
     home, world = Home.find(), World.real()
     if in_front:
         asyncio.run(
@@ -81,6 +97,13 @@ def _tell(app: App, started: Started, selected: bool) -> None:
     app.say(f"The cluster {state}: {nodes}, API server at {started.server}")
     how = "selected" if selected else "not selected; use --context posse"
     app.say(f"kubeconfig context `posse` in {started.kubeconfig} ({how})")
+
+
+def _private(kubeconfig: Path | None) -> tuple[str, ...]:
+    """The user's kubeconfig files, wherever they lie: pods must not see them."""
+    named = os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    files = [*([str(kubeconfig)] if kubeconfig else []), *named]
+    return tuple(str(Path(file).expanduser().absolute()) for file in files if file)
 
 
 def _manifests(name: str) -> tuple[dict[str, Any], ...]:

@@ -251,7 +251,12 @@ class Agent:
             ready = await self._runtime.start(life.pod, container.name, container.next_attempt)
         except NotYet as hindrance:
             until = self._world.now() + hindrance.again_in
-            container.hindrance = Hindrance(hindrance.reason, hindrance.message, until)
+            known, container.hindrance = (
+                container.hindrance,
+                Hindrance(hindrance.reason, hindrance.message, until),
+            )
+            if hindrance.warning and (known is None or known.message != hindrance.message):
+                self.warn(life.pod, hindrance.reason, hindrance.message)
         else:
             container.started(self._world.now(), ready=ready)
 

@@ -28,11 +28,14 @@ class Exit(msgspec.Struct, frozen=True):
 class NotYet(Exception):
     """A container cannot be started now, but later it may: the pod waits and says why."""
 
-    def __init__(self, reason: str, message: str, again_in: float = 2.0) -> None:
+    def __init__(
+        self, reason: str, message: str, again_in: float = 2.0, *, warning: bool = True
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
         self.again_in = again_in
+        self.warning = warning  # somebody has to do something about it
 
 
 class LogRequest(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posse.local.node.processes.layout import AttemptPlace
+from posse.local.node.processes.layout import AttemptPlace, PodPlace
 from posse.local.node.processes.leftovers import end_leftovers
 from posse.local.node.processes.logs import last_lines
 from posse.local.node.processes.shim import __main__ as shim_program
@@ -151,6 +151,12 @@ class Attempt:
             how = LOST
         self.over.set()
         self._on_over(self, how)
+
+
+def running_in(place: PodPlace) -> list[Attempt]:
+    """Watched attempts of a pod of which nobody has to be told."""
+    attempts = [Attempt(place.uid, at, lambda *_: None, lambda _: None) for at in place.latest()]
+    return [attempt for attempt in attempts if attempt.watch()]
 
 
 async def spawn(place: AttemptPlace) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from pathlib import Path
 
-from posse.local.node.processes.attempts import Attempt
+from posse.local.node.processes.attempts import running_in
 from posse.local.node.processes.layout import pods_below
 from posse.local.node.processes.removing import empty
 
@@ -15,12 +15,7 @@ LONGEST_GRACE = 20.0
 
 async def end_all(pods: Path, longest: float = LONGEST_GRACE) -> None:
     """No container of these pods runs when this returns; each had its grace, up to `longest`."""
-    running = []
-    for place in pods_below(pods):
-        for at in place.latest():
-            attempt = Attempt(place.uid, at, lambda *_: None, lambda _: None)
-            if attempt.watch():
-                running.append(attempt)
+    running = [attempt for place in pods_below(pods) for attempt in running_in(place)]
     await asyncio.gather(
         *(attempt.end(min(float(attempt.launch.get("grace", 0.0)), longest)) for attempt in running)
     )

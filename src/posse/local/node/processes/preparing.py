@@ -91,7 +91,7 @@ class Preparer:
         facts = Facts(reach.address, ADDRESS, self._config.allocatable)
         volumes = await self._volumes.prepare(pod, place, facts)
         base = launching.clean_environment(pod, self._config.api_server)
-        base |= self._isolation.places(str(at.root), str(place.tmp))
+        base |= self._isolation.variables(place, at, reach)
         environment = await variables(pod, container, base, self._sources, facts)
         environment[launching.MARK] = launching.mark_of(uid, name, at.number)
         argv = launching.command_of(container, environment)
@@ -121,7 +121,9 @@ class Preparer:
             raise NotYet("CreateContainerConfigError", str(error), _RARELY) from error
         gpus = self._gpus.take(uid, raw.text(container, "name"), count) if count else ()
         if gpus is None:
-            raise NotYet("GpusInUse", f"{count} GPUs are asked and fewer are free yet")
+            raise NotYet(
+                "GpusInUse", f"{count} GPUs are asked and fewer are free yet", warning=False
+            )
         return gpus
 
     def _clear(self, place: PodPlace, at: AttemptPlace) -> None:
@@ -151,6 +153,7 @@ class Preparer:
                 "WaitingForNames",
                 f"{unknown.name} leads to no pod yet; its address is put in when it does",
                 0.5,
+                warning=False,
             ) from None
         self._unknown_since.pop(uid, None)
         return arranged

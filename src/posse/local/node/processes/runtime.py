@@ -17,7 +17,13 @@ from posse.kube.connection import Connection
 from posse.local.node import naming
 from posse.local.node.naming import NameBook, Reach
 from posse.local.node.processes import logs, memory
-from posse.local.node.processes.attempts import Attempt, read_exit, spawn, write_exit
+from posse.local.node.processes.attempts import (
+    Attempt,
+    read_exit,
+    running_in,
+    spawn,
+    write_exit,
+)
 from posse.local.node.processes.gpus import Allotment
 from posse.local.node.processes.isolation.modes import Isolation
 from posse.local.node.processes.layout import AttemptPlace, PodPlace, pods_below
@@ -101,7 +107,7 @@ class ProcessRuntime:
                 for at in place.latest():
                     self._watch(pod, at)
             else:
-                self._bid_farewell(place)
+                self._bid_farewell(place, running_in(place))
 
     def pods_changed(self) -> None:
         self._book = None
@@ -164,9 +170,7 @@ class ProcessRuntime:
         self.pods_changed()
         self._prober.forget(uid)
         self._preparer.forget(uid)
-        for attempt in mine.running.values():
-            attempt.unwatch()
-        self._bid_farewell(mine.place)
+        self._bid_farewell(mine.place, list(mine.running.values()))
 
     def close(self) -> None:
         for mine in self._pods.values():
@@ -240,15 +244,10 @@ class ProcessRuntime:
             self._agent.warn(mine.manifest, "Unhealthy", why)
         attempt.order({"stop": attempt.launch.get("grace", 30.0), "reason": "Error", "why": why})
 
-    def _bid_farewell(self, place: PodPlace) -> None:
+    def _bid_farewell(self, place: PodPlace, running: Sequence[Attempt]) -> None:
         """End what runs of a pod that is gone, then remove everything it had."""
 
         async def end() -> None:
-            running = []
-            for at in place.latest():
-                attempt = Attempt(place.uid, at, lambda *_: None, lambda _: None)
-                if attempt.watch():
-                    running.append(attempt)
             await asyncio.gather(*(attempt.end(0.0) for attempt in running))
             self._trash.throw(place.path)
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from posse.local.node.naming import NameBook, Reach
 from posse.local.node.processes.launching import Arranged, Draft
+from posse.local.node.processes.layout import AttemptPlace, PodPlace
 
 Manifest = dict[str, Any]
 
@@ -47,8 +48,8 @@ class Isolation(Protocol):
         """What the pod needs and this mode lacks."""
         ...
 
-    def places(self, draft_root: str, tmp: str) -> dict[str, str]:
-        """HOME and its like, as the container sees them."""
+    def variables(self, place: PodPlace, at: AttemptPlace, reach: Reach) -> dict[str, str]:
+        """HOME and its like as the container sees them; POSSE_PORT_N is where port N really is."""
         ...
 
     def arrange(self, draft: Draft, names: NameBook, reach: Reach) -> Arranged:

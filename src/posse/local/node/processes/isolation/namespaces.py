@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from posse.local.node.naming import NameBook, Reach, hostname
+from posse.local.node.manifests import ADDRESS
+from posse.local.node.naming import NameBook, Reach, declared_ports, hostname
 from posse.local.node.processes.isolation.modes import NAMESPACES, refused_everywhere
 from posse.local.node.processes.launching import Arranged, Draft
+from posse.local.node.processes.layout import AttemptPlace, PodPlace
 from posse.objects import raw
 from posse.world import World
 
@@ -40,9 +42,8 @@ class Namespaces:
 
     def reach(self, pod: Manifest, known: Reach | None) -> Reach:
         if known is None:
-            known = Reach(
-                "127.0.0.1" if raw.mapping(pod, "spec").get("hostNetwork") else self._draw()
-            )
+            address = ADDRESS if raw.mapping(pod, "spec").get("hostNetwork") else self._draw()
+            known = Reach(address, {port: port for port in declared_ports(pod)})
         self._taken[known.address] = None
         return known
 
@@ -54,8 +55,9 @@ class Namespaces:
             return "shareProcessNamespace: each container has processes of its own here"
         return refused_everywhere(pod, container)
 
-    def places(self, draft_root: str, tmp: str) -> dict[str, str]:
-        return {"HOME": "/root"}
+    def variables(self, place: PodPlace, at: AttemptPlace, reach: Reach) -> dict[str, str]:
+        ports = {f"POSSE_PORT_{port}": str(port) for port in sorted(reach.ports)}
+        return {"HOME": "/root", **ports}
 
     def arrange(self, draft: Draft, names: NameBook, reach: Reach) -> Arranged:
         binds = [

@@ -14,17 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from posse.local.node.manifests import ADDRESS
 from posse.local.node.naming import NameBook, Reach, declared_ports
 from posse.local.node.processes.confinement import Escape, link_within, make_within
 from posse.local.node.processes.isolation.modes import NONE, refused_everywhere
 from posse.local.node.processes.launching import MARK, Arranged, Draft, Mount
+from posse.local.node.processes.layout import AttemptPlace, PodPlace
 from posse.local.node.runtime import NotYet
 from posse.objects import raw
 from posse.world import World
 
 Manifest = dict[str, Any]
 
-ADDRESS = "127.0.0.1"
 # Below the ports that systems hand out by themselves, so that nobody takes one by chance.
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 _LARGEST_REWRITTEN = 1 << 20
@@ -69,8 +70,9 @@ class Shared:
             return "hostAliases: without namespaces a pod has no hosts file of its own"
         return refused_everywhere(pod, container)
 
-    def places(self, draft_root: str, tmp: str) -> dict[str, str]:
-        return {"HOME": f"{draft_root}/root", "TMPDIR": tmp}
+    def variables(self, place: PodPlace, at: AttemptPlace, reach: Reach) -> dict[str, str]:
+        ports = {f"POSSE_PORT_{port}": str(mapped) for port, mapped in sorted(reach.ports.items())}
+        return {"HOME": str(at.root / "root"), "TMPDIR": str(place.tmp), **ports}
 
     def arrange(self, draft: Draft, names: NameBook, reach: Reach) -> Arranged:
         root = draft.attempt.root
@@ -95,8 +97,6 @@ class Shared:
         environment = {
             name: text if name in _OURS else both(text) for name, text in draft.environment.items()
         }
-        for port, mapped in sorted(reach.ports.items()):
-            environment.setdefault(f"POSSE_PORT_{port}", str(mapped))
         return Arranged(
             argv=tuple(both(word) for word in draft.argv),
             environment=environment,

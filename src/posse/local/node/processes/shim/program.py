@@ -29,11 +29,14 @@ LONGEST_FAREWELL = 10.0
 START_ERROR = 128
 KILLED = 137
 PRE_STOP, POST_START = 1, 2
+MOST_DESCRIPTORS = 65_536
 
 
 def main(arguments: list[str]) -> int:
     """Returns in the process that was started once the shim itself is on its way."""
     (directory,) = arguments
+    # Whatever started us may have left some open: a shim that held them would hold up others.
+    os.closerange(3, MOST_DESCRIPTORS)
     os.chdir(directory)
     launch = files.read_json(files.LAUNCH)
     if launch is None:
@@ -142,7 +145,7 @@ class Shim:
             for descriptor in kept:
                 os.closerange(low, descriptor)
                 low = descriptor + 1
-            os.closerange(low, 4096)
+            os.closerange(low, MOST_DESCRIPTORS)
             enter(self._launch, channel, outputs[0], outputs[1])
         except BaseException:  # noqa: BLE001
             traceback.print_exc()

@@ -87,7 +87,7 @@ def build(plan: dict[str, Any]) -> None:
     os.chdir("/")
     # From here on, paths and the links in them mean what the container will see.
     for path, source in revealed:
-        if not os.path.exists(path):
+        if not _is(source, path):
             _bind(source, path, read_only=True)
     for path in plan["hidden"]:
         _cover(path)
@@ -174,6 +174,14 @@ def _open(base: str, sub: str) -> int:
             os.close(descriptor)
             raise OSError(errno.ELOOP, f"{sub} leads through a symbolic link")
     return descriptor
+
+
+def _is(source: int, path: str) -> bool:
+    """The path leads there already: it lies below a directory of the host's."""
+    try:
+        return os.path.samestat(os.fstat(source), os.stat(path))
+    except OSError:
+        return False
 
 
 def _bind(source: int, target: str, *, read_only: bool) -> None:
