@@ -20,7 +20,6 @@ SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
 WRITTEN_AS = "posse.dev/written-as"
 SIMULATED_LABEL = "posse.dev/simulated"
 ISOLATION_LABEL = "posse.dev/isolation"
-ISOLATION_LABEL = "posse.dev/isolation"
 SHARED_DIRECTORY = "posse.dev/shared-directory"
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -104,12 +103,6 @@ OURS: tuple[Annotation, ...] = (
         "a node (label)",
         "`namespaces` or `none`",
         "The node's pods are processes of a machine, kept apart by Linux namespaces or not at all.",
-    ),
-    Annotation(
-        ISOLATION_LABEL,
-        "a node (label)",
-        "`namespaces` or `none`",
-        "The node runs pods as processes of this machine, kept apart in this way.",
     ),
     Annotation(
         SHARED_DIRECTORY,
