@@ -14,6 +14,7 @@ help:
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine and the embedded cluster on this machine"
+	@echo "make soak      kill services at random under load: make soak SECONDS=600 SEED=1"
 	@echo "make generate  rewrite the generated files (deploy/crds, docs/annotations.md, docs/cli.md)"
 	@echo "make lock      resolve the pinned requirements again (needs uv)"
 	@echo "make clean     remove .venv and caches"
@@ -50,6 +51,12 @@ generate: setup
 bench: setup
 	$(PY) -m bench.engine
 	$(PY) -m bench.cluster
+
+# SEED repeats the choices of a run that failed; without it, every run is another.
+SECONDS = 600
+.PHONY: soak
+soak: setup
+	$(PY) -m bench.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 # No index lines and no host names in the lock: it installs from whatever registry pip is set to.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

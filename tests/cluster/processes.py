@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from posse.local.supervisor.home import Home
+from posse.local.supervisor.states import State
+
 CEILING = 90.0
 
 
@@ -70,9 +73,9 @@ class Commands:
         return {job["name"]: job for job in json.loads(self.run("posse list -o json").stdout)}
 
     def services(self) -> dict[str, int]:
-        """Names and pids of the services that run now."""
-        report = json.loads(self.run("posse status -o json", exits=None).stdout)
-        return {s["name"]: s["pid"] for s in report["services"] if s["pid"]}
+        """Names and pids of the services that run now, as their supervisor says."""
+        state = Home(self.home).load(Home(self.home).state, State)
+        return {s.name: s.pid for s in state.services if s.pid} if state is not None else {}
 
     def kill(self, service: str) -> None:
         os.kill(self.services()[service], signal.SIGKILL)

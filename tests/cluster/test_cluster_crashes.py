@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 
 import pytest
+
+from posse.client.jobs import TrainingJob
+from posse.client.posse_client import PosseClient
+from posse.client.submitting.mpi import MPIJob
 from tests.cluster.processes import Commands, eventually
 
 pytestmark = pytest.mark.process
@@ -26,37 +28,27 @@ def test_kill_9_of_the_scheduler_during_fifty_submissions(roomy: Commands) -> No
         stop = threading.Event()
         killer = threading.Thread(target=_kill_over_and_over, args=(roomy, "scheduler", stop))
         killer.start()
-        try:
-            # Each asks for 4 of 160 GPUs: forty run whole, ten wait whole.
-            for batch in range(5):
-                _submit(roomy, range(batch * 10, batch * 10 + 10))
-        finally:
-            stop.set()
-            killer.join()
-        eventually(lambda: _settled(roomy), "40 gangs run whole and 10 wait whole")
-        for job in roomy.jobs().values():
-            assert _workers_seated(job) in (0, 4), job
+        with PosseClient(kubeconfig=roomy.kubeconfig) as client:
+            try:
+                # Each asks for 4 of 160 GPUs: forty run whole, ten wait whole.
+                for number in range(GANGS):
+                    client.submit(_gang(f"g{number}"))
+                    stop.wait(0.1)
+            finally:
+                stop.set()
+                killer.join()
+            wanted = [0] * 10 + [4] * 40
+            eventually(
+                lambda: sorted(_workers_seated(job) for job in client.jobs()) == wanted,
+                "40 gangs run whole and 10 wait whole",
+            )
     finally:
         roomy.run("posse down --purge")
     assert roomy.processes() == []
 
 
-def _submit(commands: Commands, numbers: range) -> None:
-    running = [
-        subprocess.Popen(
-            [
-                commands.program("posse"),
-                *f"submit mpi --name=g{n} --workers=4 --gpus=1 --image=i c".split(),
-            ],
-            env=commands.environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        for n in numbers
-    ]
-    for process in running:
-        _, complaint = process.communicate(timeout=120)
-        assert process.returncode == 0, complaint
+def _gang(name: str) -> MPIJob:
+    return MPIJob(name=name, image="none", workers=4, gpus=1, command="mpirun train")
 
 
 def _kill_over_and_over(commands: Commands, service: str, stop: threading.Event) -> None:
@@ -65,15 +57,8 @@ def _kill_over_and_over(commands: Commands, service: str, stop: threading.Event)
             commands.kill(service)
 
 
-def _settled(commands: Commands) -> bool:
-    seated = [_workers_seated(job) for job in commands.jobs().values()]
-    return sorted(seated) == [0] * 10 + [4] * 40
-
-
-def _workers_seated(job: dict[str, object]) -> int:
-    instances = job["instances"]
-    assert isinstance(instances, list)
-    return sum("worker" in i["name"] and i["node"] != "N/A" for i in instances)
+def _workers_seated(job: TrainingJob) -> int:
+    return sum("worker" in i.name and i.node != "N/A" for i in job.instances)
 
 
 def test_what_the_api_server_acknowledged_survives_kill_9(empty: Commands) -> None:
@@ -86,43 +71,3 @@ def test_what_the_api_server_acknowledged_survives_kill_9(empty: Commands) -> No
 
 def _answers(commands: Commands) -> bool:
     return commands.run("posse list -o json", exits=None).returncode == 0
-
-
-def test_kill_9_of_the_supervisor_leaves_no_process(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    commands = Commands(tmp_path_factory.mktemp("orphans"))
-    commands.run("posse up --simulate 1")
-    report = json.loads(commands.run("posse status -o json").stdout)
-    subprocess.run(["kill", "-9", str(report["pid"])], check=True)
-    eventually(lambda: commands.processes() == [], "no process of the cluster is left")
-    assert "No cluster is running" in commands.run("posse status", exits=1).stdout
-    commands.run("posse up --simulate 1")
-    commands.run("posse down --purge")
-
-
-def test_down_puts_back_the_context_that_was_selected(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    commands = Commands(tmp_path_factory.mktemp("contexts"))
-    before = (
-        "apiVersion: v1\nkind: Config\ncurrent-context: mine\n"
-        "contexts:\n- name: mine\n  context: {cluster: c, user: u}\n"
-    )
-    commands.kubeconfig.write_text(before)
-    commands.run("posse up --simulate 1")
-    assert "current-context: posse" in commands.kubeconfig.read_text()
-    commands.run("posse down --purge")
-    after = commands.kubeconfig.read_text()
-    assert "current-context: mine" in after
-    assert "posse" not in after
-
-
-def test_a_taken_port_is_said_before_anything_starts(commands: Commands) -> None:
-    report = json.loads(commands.run("posse status -o json").stdout)
-    port = report["server"].rpartition(":")[2]
-    other = Commands(commands.directory / "other")
-    other.directory.mkdir()
-    done = other.run(f"posse up --simulate 1 --port {port}", exits=1)
-    assert f"port {port} is taken" in done.stderr
-    assert other.processes() == []
