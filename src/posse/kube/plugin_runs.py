@@ -171,14 +171,16 @@ async def _output(process: asyncio.subprocess.Process) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process, *, group: bool) -> None:
-    """Ends a process that is still there, and waits until it is gone."""
-    if process.returncode is not None:
-        return
-    with suppress(ProcessLookupError):
-        if group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    """Ends a process that is still there, and waits until it and its pipe are gone."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            if group:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+    assert process.stdout is not None
     with suppress(TimeoutError):
         async with asyncio.timeout(_REAPING):
+            while await process.stdout.read(1 << 16):
+                continue
             await process.wait()

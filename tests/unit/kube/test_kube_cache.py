@@ -203,6 +203,21 @@ async def test_a_lagging_server_is_given_time_before_a_new_list() -> None:
         assert sizes(following) == {"a": 0, "b": 0}
 
 
+async def test_who_was_not_recognised_for_a_while_goes_on_from_where_he_was() -> None:
+    async with Following() as following:
+        await following.cache.synced()
+        following.server.put("configmaps", "a")
+        await following.settle(2)
+        refusals = iter([Answer(401, status(401, "Unauthorized"))] * 2)
+        following.server.answers = lambda r: next(refusals, None) if r.watching else None
+        following.server.close_watches()
+        following.server.put("configmaps", "b")
+        await following.settle(10)
+        assert following.watches() == ["0", "1", "1", "1"]
+        assert following.lists() == 1
+        assert sizes(following) == {"a": 0, "b": 0}
+
+
 async def test_a_server_restored_to_an_earlier_state_is_listed_again() -> None:
     async with Following() as following:
         server = following.server
