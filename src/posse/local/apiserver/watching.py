@@ -37,6 +37,7 @@ ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _DEFAULT_SECONDS = 1800.0
 _BOOKMARK_EVERY = 60.0
+_PUNCTUAL = 0.001  # timers may fire a little early; what is this close is due
 _BEHIND = 20_000  # frames that may wait for one watcher
 _TOGETHER = 256  # frames that are sent as one chunk
 _encode = msgspec.json.Encoder().encode
@@ -259,7 +260,7 @@ class Watch:
                 await watcher.wait(min(end, bookmark_at) if self._bookmarks else end)
                 while watcher.is_open() and (batch := watcher.take()):
                     await chunk(batch)
-                now = loop.time()
+                now = loop.time() + _PUNCTUAL
                 if self._bookmarks and watcher.is_open() and now >= min(end, bookmark_at):
                     await chunk(self._frames.bookmark(self._cluster.store.revision))
                     bookmark_at = now + _BOOKMARK_EVERY
