@@ -95,4 +95,4 @@ class Loop:
         muster = self._reader.musters.get(decision.gang)
         if muster is None:
             return Order(decision)
-        return Order(decision, muster.terms, muster.ran)
+        return Order(decision, muster.terms, muster.ran or muster.whole)

@@ -85,8 +85,10 @@ def phase(muster: Muster, queues: dict[str, Queue]) -> str:
         return COMPLETED
     if current == COMPLETED and not live:
         return COMPLETED
+    if muster.whole:
+        return RUNNING
     if muster.ran:
-        return RUNNING if muster.whole else UNKNOWN
+        return UNKNOWN
     if current in STARTED and not live and muster.members:
         return UNKNOWN
     if current in (INQUEUE, COMPLETED, *STARTED):

@@ -27,8 +27,9 @@ class Muster:
     event than a gang of two.
 
     `ran` says that the gang has run whole once, and has not ended since: from then on members are
-    replaced one by one. It is read from the phase when the gang is first seen, since an earlier
-    leader may have started it, and kept by counting after that.
+    replaced one by one. To have its nodes is not enough: a node may turn a pod away, and a gang
+    that never ran is to be completed or let go. It is read from the phase when the gang is first
+    seen, since an earlier leader may have started it, and kept by counting after that.
     """
 
     def __init__(self, key: str) -> None:
@@ -77,9 +78,10 @@ class Muster:
 
     def review(self) -> None:
         """Whether it runs whole, now that the members are as they are."""
-        if self.whole:
+        ended = self.count(Place.SUCCEEDED)
+        if self.whole and (ended or self.count(Place.RUNNING) >= self.minimum):
             self.ran = True
-        elif not self.seated and not self.count(Place.SUCCEEDED):
+        elif not self.seated and not ended:
             self.ran = False
 
     @property
@@ -105,7 +107,7 @@ class Muster:
 
     @property
     def half_bound(self) -> bool:
-        return not self.alone and self.seated > 0 and not self.ran
+        return not self.alone and self.seated > 0 and not self.ran and not self.whole
 
     @property
     def recreated(self) -> bool:
