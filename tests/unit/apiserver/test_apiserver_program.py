@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from posse.kube.certificates import create_authority
 from posse.kube.config import Settings
 from posse.kube.errors import Unreachable
 from posse.kube.http import HttpTransport
-from posse.local.certificates import create_authority
 from posse.world import World
 from tests.unit.apiserver.asking import CONFIG_MAPS, TOKEN, config_map
 

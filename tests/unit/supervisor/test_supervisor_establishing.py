@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.local.certificates import Authority, create_authority
+from posse.kube.certificates import Authority, create_authority
 from posse.local.supervisor.establishing import establish
 from posse.local.supervisor.home import TOKENS, Home
 from posse.local.supervisor.options import Options

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import shutil
 
-from posse.local.certificates import Authority, create_authority
+from posse.kube.certificates import Authority, create_authority
 from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.home import TOKENS, Home
 from posse.local.supervisor.options import Options

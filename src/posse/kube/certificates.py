@@ -1,4 +1,4 @@
-"""The certificates of an embedded cluster: one authority, and what it vouches for.
+"""Certificates that we issue ourselves: one authority, and what it vouches for.
 
 Keys are EC P-256 from the operating system's generator; serial numbers and dates come from the
 World. Private keys are written so that only their owner can read them, from the first byte on.

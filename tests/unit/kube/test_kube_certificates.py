@@ -1,4 +1,4 @@
-"""The authority of an embedded cluster."""
+"""An authority of our own and the certificates it issues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from posse.local.certificates import Authority, create_authority
+from posse.kube.certificates import Authority, create_authority
 from posse.world import World
 
 
