@@ -25,7 +25,7 @@ CASES = [
     ("a bare switch is true", "--gang", ["--gang=true"], []),
     ("a switch never takes the next word", "--gang false", ["--gang=true"], ["false"]),
     ("a switch takes = alone", "--gang=false", ["--gang=false"], []),
-    ("flags and arguments intermix", "a --gpus 1 b --gang c", ["--gpus=1", "--gang=true"], list("abc")),
+    ("flags and arguments mix", "a --gpus 1 b --gang c", ["--gpus=1", "--gang=true"], list("abc")),
     ("-- ends flags", "--gang -- --gpus 1", ["--gang=true"], ["--gpus", "1"]),
     ("a short flag", "-n dev", ["--namespace=dev"], []),
     ("a short flag, glued", "-ndev", ["--namespace=dev"], []),
@@ -72,7 +72,11 @@ def test_an_old_spelling_is_taken_with_a_warning() -> None:
 
 def test_a_group_stops_at_its_verb() -> None:
     flags, rest = canonical(
-        "-n dev list --gpus 2 -- x".split(), OPTIONS, {}, pytest.fail, stop_at_argument=True
+        ["-n", "dev", "list", "--gpus", "2", "--", "x"],
+        OPTIONS,
+        {},
+        pytest.fail,
+        stop_at_argument=True,
     )
     assert flags == ["--namespace=dev"]
-    assert rest == "list --gpus 2 -- x".split()
+    assert rest == ["list", "--gpus", "2", "--", "x"]
