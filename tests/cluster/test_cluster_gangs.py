@@ -119,7 +119,7 @@ async def test_a_name_is_free_again_after_a_delete() -> None:
     async with cluster(4, gpus=2) as running:
         for workers in (5, 4):
             await training(running).submit(mpi(workers=workers, tensorboard=True))
-            await asyncio.sleep(5)
+            await running.linger(5)
             if workers == 5:
                 await training(running).delete("mpi")
         await wait_for_status(running, "mpi", "RUNNING")
@@ -151,11 +151,11 @@ async def test_deleting_a_job_leaves_nothing_behind() -> None:
 
 async def test_a_job_whose_command_ends_succeeds_and_its_workers_are_cleaned() -> None:
     async with cluster(4, gpus=2) as running:
-        # The launcher runs for a minute; workers wait for ssh for ever, as sshd does.
+        # The launcher runs for some seconds; workers wait for ssh for ever, as sshd does.
         job = mpi(workers=4)
         manifest = job.manifest()
         launcher = manifest["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"]
-        launcher["annotations"]["posse.dev/simulated-duration"] = "1m"
+        launcher["annotations"]["posse.dev/simulated-duration"] = "3s"
         await running.connection.create(kinds.MPI_JOB, manifest, running.namespace)
         await wait_for_status(running, "mpi", "SUCCEEDED")
 

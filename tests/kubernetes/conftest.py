@@ -1,0 +1,52 @@
+"""One control plane for the whole run; what cannot be had is said, or required where asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster import backends
+from tests.kubernetes.building import REQUIRED, Unavailable, find
+from tests.kubernetes.given import GivenPlane
+from tests.kubernetes.plane import ControlPlane, Plane
+from tests.kubernetes.preparing import prepare
+from tests.kubernetes.riding import RealBackend
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    directory = tmp_path_factory.mktemp("controlplane")
+    try:
+        if os.environ.get("KUBECONFIG"):
+            given = GivenPlane(directory)
+            prepare(given)
+            yield given
+            return
+        programs = find()
+    except Unavailable as why:
+        if os.environ.get(REQUIRED):
+            pytest.fail(f"no real control plane: {why}", pytrace=False)
+        pytest.skip(f"no real control plane: {why}")
+    started = ControlPlane(programs, directory)
+    try:
+        started.start()
+        prepare(started)
+        started.controller_manager.start()
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="session")
+def control_plane(plane: Plane) -> ControlPlane:
+    """One whose programs are ours to kill and to pause."""
+    if not isinstance(plane, ControlPlane):
+        pytest.skip("the cluster of KUBECONFIG is not ours to break")
+    return plane
+
+
+@pytest.fixture(autouse=True)
+def _stories_ride_here(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "chosen", RealBackend(plane))
