@@ -6,11 +6,12 @@ PY = $(BIN)/python
 # One worker per core, but never fewer than two: many tests wait for processes, not for a core.
 WORKERS = $(shell $(PY) -c 'import os; print(max(2, min(8, os.cpu_count() or 2)))')
 
-.PHONY: help setup demo test check format lock generate bench clean
+.PHONY: help setup demo test test-kubernetes check format lock generate bench clean
 
 help:
 	@echo "make demo      see gang scheduling happen on a cluster of its own (about a minute)"
-	@echo "make test      run every test"
+	@echo "make test      run every test that needs no real Kubernetes"
+	@echo "make test-kubernetes  the cluster tests and more on a real control plane, built with Go if need be"
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine and the embedded cluster on this machine"
@@ -29,6 +30,12 @@ demo: setup
 
 test: setup
 	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+
+# On a control plane without nodes that KUBECONFIG names, or on one of the programs in
+# KUBEBUILDER_ASSETS, or on programs built once and kept in the user's cache.
+test-kubernetes: setup
+	@$(PY) -m tests.kubernetes.building
+	$(PY) -m pytest -q tests/kubernetes
 
 check: setup
 	$(BIN)/ruff format --check --quiet .
