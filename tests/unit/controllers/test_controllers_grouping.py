@@ -11,7 +11,7 @@ from posse.controllers.jobs.grouping import GangSettings, Mark, group_changes, m
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.gang import mark_of, pod_group
 from posse.controllers.mpi.observing import Situation
-from posse.controllers.mpi.spec import read
+from posse.objects.jobs.mpi.spec import read
 from tests.unit.controllers.builders import SETTINGS, launcher_template, mpi_job, observed, template
 
 GROUP = "scheduling.k8s.io/group-name"

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from posse.controllers.jobs.grouping import GangSettings, Mark
 from posse.controllers.mpi import hosts, ssh, templates
-from posse.controllers.mpi.spec import Job, read
+from posse.objects.jobs.mpi.spec import Job, read
 from tests.unit.controllers.builders import mpi_job, template, world
 
 MARK = Mark("annotations", "scheduling.k8s.io/group-name", "train")

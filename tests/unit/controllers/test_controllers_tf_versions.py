@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from posse.controllers.jobs.replicas.spec import read
 from posse.controllers.runtime import Manifest
-from posse.controllers.tf.kind import TFJOB
-from posse.controllers.tf.versions import written_version
+from posse.objects.jobs.replicas.spec import read
+from posse.objects.jobs.tf.form import TF_FORM
+from posse.objects.jobs.tf.versions import written_version
 from tests.unit.controllers.tf_builders import (
     decision,
     observed,
@@ -69,12 +69,12 @@ def test_the_version_in_which_a_job_was_written(
     ],
 )
 def test_which_pods_go_when_nothing_is_said(spec: Manifest, policy: str) -> None:
-    assert read(TFJOB, tf_job(**spec)).clean_pod_policy == policy
+    assert read(TF_FORM, tf_job(**spec)).clean_pod_policy == policy
 
 
 def test_flat_fields_count_in_every_version() -> None:
     job = read(
-        TFJOB,
+        TF_FORM,
         tf_job(
             ttlSecondsAfterFinished=1,
             activeDeadlineSeconds=2,
@@ -90,7 +90,7 @@ def test_flat_fields_count_in_every_version() -> None:
 
 @pytest.mark.parametrize("key", ["ps", "PS", "Ps", "pS"])
 def test_roles_are_known_in_any_letters(key: str) -> None:
-    job = read(TFJOB, tf_job({key: replicas(2), "WORKER": replicas(None)}))
+    job = read(TF_FORM, tf_job({key: replicas(2), "WORKER": replicas(None)}))
     assert [(one.type, one.count) for one in job.replicas] == [("PS", 2), ("Worker", 1)]
 
 
@@ -152,7 +152,7 @@ def test_what_can_never_run_is_refused(job: Manifest, sentence: str) -> None:
 
 def test_the_longest_name_that_fits_is_allowed() -> None:
     name = "t" * (63 - len("-worker-99"))
-    assert read(TFJOB, tf_job(metadata={"name": name})).name == name
+    assert read(TF_FORM, tf_job(metadata={"name": name})).name == name
     sound = tf_job({"Worker": replicas(100)}, metadata={"name": name})
     assert states(decision(observed(sound))) == {"Created": "True TFJobCreated"}
     longer = tf_job({"Worker": replicas(101)}, metadata={"name": name})

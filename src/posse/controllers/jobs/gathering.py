@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from posse.controllers.jobs import grouping
 from posse.controllers.jobs.actions import Action, Blocked, Create, Delete, Merge
 from posse.controllers.jobs.claiming import Claim
-from posse.controllers.jobs.grouping import GangSettings, Mark, Part
+from posse.controllers.jobs.grouping import GangSettings, Mark
 from posse.controllers.jobs.pods import is_ending
 from posse.controllers.runtime import Manifest, metadata_of
+from posse.objects.jobs.parts import Part
 from posse.objects.keys import GROUP_NAME
 from posse.objects.kinds import POD_GROUP, POD_GROUPS
 

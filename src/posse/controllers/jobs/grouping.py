@@ -12,12 +12,11 @@ from typing import Any
 import msgspec
 
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.parts import Part
+from posse.objects.jobs.templates import requests_of
 from posse.objects.keys import EXPECTS, GANG, GROUP_NAME, QUEUE_NAME, TASK_SPEC, VOLCANO_GROUP_NAME
 from posse.objects.kinds import POD_GROUP
-from posse.objects.meta import from_raw
-from posse.objects.pods import PodSpec
 from posse.objects.quantity import format_base_units
-from posse.objects.requests import pod_requests
 from posse.objects.trainingjobs import SchedulingPolicy
 
 DEFAULT_QUEUE = "default"
@@ -40,14 +39,6 @@ class Mark(msgspec.Struct, frozen=True):
     where: str  # "annotations" or "labels"
     key: str
     group: str
-
-
-class Part(msgspec.Struct, frozen=True):
-    """One role of the gang: so many pods of one template."""
-
-    role: str
-    replicas: int
-    template: Manifest
 
 
 def users_mark(parts: Iterable[Part]) -> Mark | None:
@@ -151,14 +142,6 @@ def announcement(parts: Sequence[Part]) -> str:
             entry["tolerations"] = spec["tolerations"]
         expected.append(entry)
     return msgspec.json.encode(expected).decode()
-
-
-def requests_of(template: Manifest) -> dict[str, int]:
-    """What one pod of the template asks for, in base units.
-
-    msgspec.ValidationError or QuantityError when the template says nonsense.
-    """
-    return pod_requests(from_raw(template.get("spec") or {}, PodSpec))
 
 
 def summed_requests(counted: Iterable[tuple[Part, int]]) -> dict[str, str]:

@@ -7,7 +7,6 @@ from posse.controllers.jobs.performing import perform
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.deciding import decide
 from posse.controllers.mpi.observing import Observed
-from posse.controllers.mpi.spec import OPERATOR, worker_names
 from posse.controllers.runtime import (
     Context,
     Controller,
@@ -19,6 +18,7 @@ from posse.controllers.runtime import (
     metadata_of,
     uid_of,
 )
+from posse.objects.jobs.mpi.spec import OPERATOR, worker_names
 from posse.objects.keys import JOB_NAME_LABEL
 from posse.objects.kinds import CONFIG_MAP, JOB, MPI_JOB, POD, POD_GROUP, SERVICE
 

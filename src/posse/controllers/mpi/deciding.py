@@ -15,8 +15,9 @@ from posse.controllers.jobs.settings import Settings
 from posse.controllers.jobs.timing import expires_in, is_overdue, time_left
 from posse.controllers.mpi import gang, members, status
 from posse.controllers.mpi.observing import Observed, Situation
-from posse.controllers.mpi.spec import WORKER_TYPE, managed_elsewhere, read
-from posse.controllers.mpi.validating import problems
+from posse.objects.jobs.mpi.spec import WORKER_TYPE, managed_elsewhere, read
+from posse.objects.jobs.mpi.validating import problems
+from posse.objects.jobs.policies import CLEAN_ALL, CLEAN_NONE, CLEAN_RUNNING
 from posse.objects.kinds import MPI_JOB
 
 
@@ -72,11 +73,11 @@ def _tidy_up(situation: Situation, draft: StatusDraft) -> Decision:
     actions: list[Action] = []
     if _was_cut_short(draft):
         # It did not end by itself: nobody else would ever end its launcher and workers.
-        policy = policy if policy == cleaning.ALL else cleaning.RUNNING
+        policy = policy if policy == CLEAN_ALL else CLEAN_RUNNING
         actions += members.halt(situation)
     actions += members.dismiss(cleaning.to_delete(policy, situation.own_pods))
     actions += gang.disband(situation)
-    if policy != cleaning.NONE:
+    if policy != CLEAN_NONE:
         draft.count(WORKER_TYPE, Counts())
     return Decision(tuple(actions), draft.result(), (), after)
 

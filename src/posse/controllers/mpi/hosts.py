@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from posse.controllers.jobs.labels import job_labels
-from posse.controllers.mpi.spec import OPEN_MPI, OPERATOR, Job
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.mpi.spec import OPEN_MPI, OPERATOR, Job
 
 HOSTFILE = "hostfile"
 DISCOVER_HOSTS = "discover_hosts.sh"

@@ -9,8 +9,8 @@ import msgspec
 from posse.controllers.jobs.claiming import Claim
 from posse.controllers.jobs.pods import is_running
 from posse.controllers.jobs.settings import Settings
-from posse.controllers.mpi.spec import Job
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.mpi.spec import Job
 from posse.objects.kinds import MPI_JOB
 
 

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from posse.controllers.jobs.labels import job_labels
-from posse.controllers.mpi.spec import OPERATOR, ROOT_SSH_PATH, Job
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.mpi.spec import OPERATOR, ROOT_SSH_PATH, Job
 from posse.world import World
 
 VOLUME = "ssh-auth"

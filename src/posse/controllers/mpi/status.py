@@ -8,8 +8,8 @@ from posse.controllers.jobs import conditions
 from posse.controllers.jobs.drafting import StatusDraft
 from posse.controllers.jobs.pods import Counts, count, is_running, message_of, phase_of, reason_of
 from posse.controllers.jobs.refusing import forgive
-from posse.controllers.mpi.spec import LAUNCHER_TYPE, WORKER_TYPE, Job
 from posse.controllers.runtime import Manifest, metadata_of
+from posse.objects.jobs.mpi.spec import LAUNCHER_TYPE, WORKER_TYPE, Job
 
 CREATED = "MPIJobCreated"
 RUNNING = "MPIJobRunning"

@@ -11,8 +11,8 @@ from typing import Any
 from posse.controllers.jobs.grouping import GangSettings, Mark, marks
 from posse.controllers.jobs.labels import job_labels, member_labels
 from posse.controllers.mpi import hosts, ssh
-from posse.controllers.mpi.spec import INTEL, LAUNCHER, MPICH, OPEN_MPI, OPERATOR, WORKER, Job
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.mpi.spec import INTEL, LAUNCHER, MPICH, OPEN_MPI, OPERATOR, WORKER, Job
 from posse.objects.trainingjobs import ReplicaSpec
 
 CONFIG_VOLUME = "mpi-job-config"

@@ -19,7 +19,8 @@ from posse.controllers.runtime.controller import Controller, Election, Watch, ru
 from posse.controllers.runtime.creating import ForeignObjectError, create_owned, delete_exactly
 from posse.controllers.runtime.expectations import Expectations
 from posse.controllers.runtime.informing import Informer, Selection
-from posse.controllers.runtime.ownership import (
+from posse.controllers.runtime.queue import WorkQueue
+from posse.objects.ownership import (
     Key,
     Manifest,
     controlled_by,
@@ -30,7 +31,6 @@ from posse.controllers.runtime.ownership import (
     owner_reference,
     uid_of,
 )
-from posse.controllers.runtime.queue import WorkQueue
 
 __all__ = [
     "Context",

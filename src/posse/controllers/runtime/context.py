@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from posse.controllers.runtime.expectations import Expectations
 from posse.controllers.runtime.informing import Informer
-from posse.controllers.runtime.ownership import Key, Manifest
 from posse.kube.connection import Connection
 from posse.kube.events import Recorder
 from posse.objects.kinds import Kind
+from posse.objects.ownership import Key, Manifest
 from posse.world import World
 
 

@@ -17,14 +17,6 @@ from posse.controllers.runtime.context import Context
 from posse.controllers.runtime.creating import ForeignObjectError
 from posse.controllers.runtime.expectations import Expectations
 from posse.controllers.runtime.informing import Informer, Selection
-from posse.controllers.runtime.ownership import (
-    Key,
-    Manifest,
-    key_of,
-    metadata_of,
-    owner_key,
-    uid_of,
-)
 from posse.controllers.runtime.queue import WorkQueue
 from posse.kube.cache import Change
 from posse.kube.connection import Connection
@@ -32,6 +24,14 @@ from posse.kube.errors import ApiError, Conflict, KubeError
 from posse.kube.events import Recorder
 from posse.kube.leases import Leadership
 from posse.objects.kinds import Kind
+from posse.objects.ownership import (
+    Key,
+    Manifest,
+    key_of,
+    metadata_of,
+    owner_key,
+    uid_of,
+)
 from posse.world import World
 
 log = logging.getLogger(__name__)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from posse.controllers.runtime.ownership import (
+from posse.kube.connection import Connection
+from posse.kube.errors import AlreadyExists, Conflict, NotFound, Unreachable
+from posse.objects.kinds import Kind
+from posse.objects.ownership import (
     Manifest,
     controlled_by,
     controller_of,
     metadata_of,
     uid_of,
 )
-from posse.kube.connection import Connection
-from posse.kube.errors import AlreadyExists, Conflict, NotFound, Unreachable
-from posse.objects.kinds import Kind
 
 
 class ForeignObjectError(Exception):

@@ -8,7 +8,7 @@ lists) lapses, so that no key is blocked for ever.
 
 from __future__ import annotations
 
-from posse.controllers.runtime.ownership import Key
+from posse.objects.ownership import Key
 from posse.world import World
 
 LAPSE_AFTER = 300.0

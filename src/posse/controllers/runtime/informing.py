@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from posse.controllers.runtime.ownership import (
+from posse.kube.cache import Cache, Change
+from posse.kube.connection import Connection
+from posse.objects.kinds import Kind
+from posse.objects.ownership import (
     Key,
     Manifest,
     controller_of,
     key_of,
     metadata_of,
 )
-from posse.kube.cache import Cache, Change
-from posse.kube.connection import Connection
-from posse.objects.kinds import Kind
 
 Listener = Callable[[Change[Manifest]], None]
 

@@ -1,7 +1,6 @@
 """TFJob of kubeflow.org: v1, v1beta2 and v1beta1.
 
-kind.py        the declaration; what all kinds of replicas share is in controllers/jobs/replicas
+kind.py        what is its own; what all kinds of replicas share is in controllers/jobs/replicas
 cluster.py     TF_CONFIG: who is who, and where
 success.py     when a job has succeeded, and which failures it outlives
-versions.py    in which version a job was written, and what that means
 """

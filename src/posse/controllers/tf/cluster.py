@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from posse.controllers.jobs.replicas.declaring import Told
-from posse.controllers.jobs.replicas.spec import Job, Replicas
 from posse.controllers.jobs.replicas.templates import port_of
-from posse.controllers.tf.versions import V1
+from posse.objects.jobs.replicas.spec import Job, Replicas
+from posse.objects.jobs.tf.versions import V1
 from posse.objects.keys import NO_TF_CONFIG
 
 TF_CONFIG = "TF_CONFIG"

@@ -1,38 +1,16 @@
-"""TFJob, declared."""
+"""TFJob: its form, and what its controller does with it."""
 
 from __future__ import annotations
 
 from posse.controllers.jobs.replicas.controller import controller_of
-from posse.controllers.jobs.replicas.declaring import JobKind, Port, Role
+from posse.controllers.jobs.replicas.declaring import JobKind
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.runtime import Controller
 from posse.controllers.tf.cluster import tf_config
-from posse.controllers.tf.success import problems, succeeded, tolerates
-from posse.controllers.tf.versions import clean_pod_policy, written_version
-from posse.objects.kinds import TF_JOB
+from posse.controllers.tf.success import succeeded, tolerates
+from posse.objects.jobs.tf.form import TF_FORM
 
-TFJOB = JobKind(
-    kind=TF_JOB,
-    operator="tfjob-controller",
-    manager="kubeflow.org/training-operator",
-    specs="tfReplicaSpecs",
-    container="tensorflow",
-    port=Port("tfjob-port", 2222),
-    roles=(
-        Role("Chief", leads=True),
-        Role("Master", leads=True),
-        Role("PS"),
-        Role("Worker"),
-        Role("Evaluator"),
-    ),
-    works="Worker",
-    version_of=written_version,
-    clean_pod_policy=clean_pod_policy,
-    environment=tf_config,
-    succeeded=succeeded,
-    tolerates=tolerates,
-    problems=problems,
-)
+TFJOB = JobKind(form=TF_FORM, environment=tf_config, succeeded=succeeded, tolerates=tolerates)
 
 
 def tf_controller(settings: Settings) -> Controller:

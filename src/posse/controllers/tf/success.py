@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from posse.controllers.jobs.pods import exit_code_of, is_ending, phase_of
-from posse.controllers.jobs.refusing import one_of
 from posse.controllers.jobs.replicas.observing import Situation
-from posse.controllers.jobs.replicas.spec import Job, Replicas
 from posse.controllers.runtime import Manifest
 from posse.controllers.tf.cluster import is_dynamic
-from posse.objects.errors import FieldError
-
-ALL_WORKERS = "AllWorkers"
-WORKER = "Worker"
+from posse.objects.jobs.replicas.spec import Job, Replicas
+from posse.objects.jobs.tf.form import ALL_WORKERS, WORKER, success_policy
 
 
 def succeeded(situation: Situation) -> bool:
@@ -30,14 +24,6 @@ def succeeded(situation: Situation) -> bool:
 def tolerates(job: Job, replicas: Replicas) -> bool:
     """Workers that may come and go may also fail."""
     return replicas.type == WORKER and is_dynamic(job)
-
-
-def problems(job: Job) -> Iterable[FieldError]:
-    yield from one_of("spec.successPolicy", success_policy(job), ("", ALL_WORKERS))
-
-
-def success_policy(job: Job) -> str:
-    return str(job.spec.get("successPolicy") or "")
 
 
 def _have_succeeded(situation: Situation, replicas: Replicas) -> bool:

@@ -7,7 +7,6 @@ from posse.controllers.jobs.performing import perform
 from posse.controllers.jobs.replicas.deciding import decide
 from posse.controllers.jobs.replicas.declaring import JobKind
 from posse.controllers.jobs.replicas.observing import Observed
-from posse.controllers.jobs.replicas.spec import member_names
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.runtime import (
     Context,
@@ -19,6 +18,7 @@ from posse.controllers.runtime import (
     key_of,
     uid_of,
 )
+from posse.objects.jobs.replicas.spec import member_names
 from posse.objects.kinds import POD, POD_GROUP, SERVICE, Kind
 
 
@@ -26,25 +26,25 @@ def controller_of(declared: JobKind, settings: Settings) -> Controller:
     """A PodGroup wakes the job of its name, also when it is the user's own."""
 
     async def reconcile(context: Context, key: Key) -> float | None:
-        job = context.get(declared.kind, key)
+        job = context.get(declared.form.kind, key)
         if job is None:
             return None
         decision = decide(declared, observe(context, declared, job, settings), settings)
-        await perform(context, declared.kind, job, decision)
+        await perform(context, declared.form.kind, job, decision)
         return decision.after
 
     groups = (Watch(POD_GROUP, lambda group: (key_of(group),)),) if settings.gang.enabled else ()
     return Controller(
-        name=declared.kind.singular,
-        kind=declared.kind,
+        name=declared.form.kind.singular,
+        kind=declared.form.kind,
         reconcile=reconcile,
-        owns=(Selection(POD, operator_selector(declared.operator)), SERVICE),
+        owns=(Selection(POD, operator_selector(declared.form.operator)), SERVICE),
         watches=groups,
     )
 
 
 def observe(context: Context, declared: JobKind, job: Manifest, settings: Settings) -> Observed:
-    names = member_names(declared, job)
+    names = member_names(declared.form, job)
     group = context.get(POD_GROUP, key_of(job)) if settings.gang.enabled else None
     return Observed(
         job=job,

@@ -15,22 +15,23 @@ from posse.controllers.jobs.replicas import gang, members, restarting, status
 from posse.controllers.jobs.replicas.declaring import JobKind
 from posse.controllers.jobs.replicas.judging import Fate, fate
 from posse.controllers.jobs.replicas.observing import Observed, Situation
-from posse.controllers.jobs.replicas.spec import Replicas, managed_elsewhere, read
-from posse.controllers.jobs.replicas.validating import problems
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.jobs.timing import expires_in, is_overdue, time_left
 from posse.controllers.runtime import Manifest, key_of
+from posse.objects.jobs.policies import CLEAN_NONE, CLEAN_RUNNING
+from posse.objects.jobs.replicas.spec import Replicas, managed_elsewhere, read
+from posse.objects.jobs.replicas.validating import problems
 from posse.objects.kinds import POD, SERVICE
 
 
 def decide(declared: JobKind, seen: Observed, settings: Settings) -> Decision:
     # 1. Leave alone what is being deleted and what another controller manages.
-    if is_ending(seen.job) or managed_elsewhere(declared, seen.job):
+    if is_ending(seen.job) or managed_elsewhere(declared.form, seen.job):
         return NOTHING
 
     # 2. A spec that can never run is refused, once, with every reason.
     try:
-        job = read(declared, seen.job)
+        job = read(declared.form, seen.job)
         wrong = [str(problem) for problem in problems(job)]
     except msgspec.ValidationError as error:
         return _refuse(declared, seen, [f"spec: Invalid value: {error}"])
@@ -38,7 +39,7 @@ def decide(declared: JobKind, seen: Observed, settings: Settings) -> Decision:
         return _refuse(declared, seen, wrong)
 
     # 3. A finished job only has to be tidied up, and to go when its time is over.
-    situation = Situation(seen, job, settings)
+    situation = Situation(seen, job, settings, declared)
     draft = StatusDraft(seen.job, seen.now)
     if conditions.is_final(draft.conditions) and draft.completion_time is not None:
         return _tidy_up(situation, draft)
@@ -62,7 +63,7 @@ def decide(declared: JobKind, seen: Observed, settings: Settings) -> Decision:
     ]
     if uncounted:
         counted = {"metadata": {"annotations": restarting.counting(tallies, uncounted)}}
-        return Decision((Merge(declared.kind, seen.job, counted),))
+        return Decision((Merge(declared.form.kind, seen.job, counted),))
     restarts = restarting.total(tallies, (pod for _, pod in situation.members))
     if job.run.backoff_limit is not None and restarts > job.run.backoff_limit:
         status.fail_restarted(draft, job, restarts)
@@ -73,7 +74,7 @@ def decide(declared: JobKind, seen: Observed, settings: Settings) -> Decision:
 
 
 def _refuse(declared: JobKind, seen: Observed, wrong: Sequence[str]) -> Decision:
-    kind = declared.kind.kind
+    kind = declared.form.kind.kind
     return refuse(
         seen.job,
         seen.now,
@@ -89,12 +90,12 @@ def _tidy_up(situation: Situation, draft: StatusDraft) -> Decision:
     if after is not None and after <= 0:
         return Decision((Delete(job.declared.kind, seen.job),))
     policy = job.clean_pod_policy
-    if status.was_cut_short(draft) and policy == cleaning.NONE:
+    if status.was_cut_short(draft) and policy == CLEAN_NONE:
         # It did not end by itself: nobody else would ever end its pods.
-        policy = cleaning.RUNNING
+        policy = CLEAN_RUNNING
     leaving = cleaning.to_delete(policy, situation.own_pods.values())
     actions = [*members.dismiss(POD, leaving), *gang.disband(situation)]
-    if policy != cleaning.NONE:
+    if policy != CLEAN_NONE:
         gone = dict.fromkeys(key_of(pod)[1] for pod in leaving)
         staying = {
             name: None
@@ -104,14 +105,14 @@ def _tidy_up(situation: Situation, draft: StatusDraft) -> Decision:
         idle = (one for name, one in situation.own_services.items() if name not in staying)
         actions += members.dismiss(SERVICE, idle)
     succeeded = conditions.holds(draft.conditions, conditions.SUCCEEDED)
-    if succeeded or policy != cleaning.NONE:
+    if succeeded or policy != CLEAN_NONE:
         status.settle_counts(draft, job, succeeded=succeeded)
     return Decision(tuple(actions), draft.result(), (), after)
 
 
 def _has_ended(situation: Situation, draft: StatusDraft) -> bool:
     job = situation.job
-    if job.declared.succeeded(situation):
+    if situation.declared.succeeded(situation):
         status.succeed(draft, job)
     elif job.suspended:
         return False
@@ -133,7 +134,7 @@ def _failures(situation: Situation) -> tuple[Replicas, list[Manifest]] | None:
         if not failed:
             continue
         over = sum(phase_of(pod) in ("Succeeded", "Failed") for pod in pods)
-        if not job.declared.tolerates(job, replicas) or over == replicas.count:
+        if not situation.declared.tolerates(job, replicas) or over == replicas.count:
             return replicas, failed
     return None
 

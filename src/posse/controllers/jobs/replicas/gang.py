@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from posse.controllers.jobs import gathering, grouping
 from posse.controllers.jobs.actions import Action
-from posse.controllers.jobs.grouping import Mark, Part
+from posse.controllers.jobs.grouping import Mark
 from posse.controllers.jobs.replicas.observing import Situation
 from posse.controllers.runtime import Manifest, metadata_of
+from posse.objects.jobs.parts import Part
 
 
 def mark_of(situation: Situation) -> Mark | None:

@@ -11,8 +11,8 @@ from posse.controllers.jobs.pods import (
     was_displaced,
     was_turned_away,
 )
-from posse.controllers.jobs.replicas.spec import Replicas
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.replicas.spec import Replicas
 
 # From here on a process was ended by a signal: by somebody else, not by its own doing.
 _FIRST_SIGNAL = 128

@@ -36,7 +36,7 @@ def services(situation: Situation) -> Iterator[Action]:
 def pods(situation: Situation) -> Iterator[Action]:
     """The missing ones; a name that somebody else has is waited for."""
     job, settings, mark = situation.job, situation.settings, mark_of(situation)
-    told = job.declared.environment(job, settings.cluster_domain)
+    told = situation.declared.environment(job, settings.cluster_domain)
     wanted: dict[str, None] = {}
     for replicas in job.replicas:
         for index in range(replicas.count):

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from posse.controllers.jobs.claiming import Claim
-from posse.controllers.jobs.replicas.spec import Job, Replicas
+from posse.controllers.jobs.replicas.declaring import JobKind
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.replicas.spec import Job, Replicas
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -32,6 +33,7 @@ class Situation(msgspec.Struct, frozen=True):
     seen: Observed
     job: Job
     settings: Settings
+    declared: JobKind
 
     @property
     def claim(self) -> Claim:

@@ -10,8 +10,8 @@ from posse.controllers.jobs.drafting import StatusDraft
 from posse.controllers.jobs.pods import Counts, count, exit_code_of, failure_of
 from posse.controllers.jobs.refusing import forgive
 from posse.controllers.jobs.replicas.observing import Situation
-from posse.controllers.jobs.replicas.spec import Job, Replicas
 from posse.controllers.runtime import Manifest, key_of
+from posse.objects.jobs.replicas.spec import Job, Replicas
 
 DEADLINE = "DeadlineExceeded"
 BACKOFF = "BackoffLimitExceeded"

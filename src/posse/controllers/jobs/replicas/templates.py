@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from posse.controllers.jobs.grouping import GangSettings, Mark, marks
 from posse.controllers.jobs.labels import member_labels
-from posse.controllers.jobs.replicas.declaring import Port, Told
-from posse.controllers.jobs.replicas.spec import Job, Replicas
+from posse.controllers.jobs.replicas.declaring import Told
 from posse.controllers.runtime import Manifest
+from posse.objects.jobs.replicas.declaring import Port
+from posse.objects.jobs.replicas.spec import Job, Replicas
 
 
 def pod(

@@ -1,4 +1,4 @@
-"""An MPIJob as its controller reads it: every default chosen, every name derived."""
+"""An MPIJob as it is read: every default chosen, every name derived."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from posse.controllers.jobs import cleaning
-from posse.controllers.jobs.grouping import Part
-from posse.controllers.runtime import Manifest, metadata_of, owner_reference
+from posse.objects.jobs.parts import Part
+from posse.objects.jobs.policies import CLEAN_NONE
 from posse.objects.kinds import MPI_JOB
 from posse.objects.meta import from_raw
 from posse.objects.mpijobs import MPIJobSpec
+from posse.objects.ownership import Manifest, metadata_of, owner_reference
 from posse.objects.trainingjobs import ReplicaSpec, RunPolicy, SchedulingPolicy
 
 OPERATOR = "mpi-operator"
@@ -119,7 +119,7 @@ def read(raw: Manifest) -> Job:
         creation_policy=spec.launcher_creation_policy or AT_STARTUP,
         implementation=spec.mpi_implementation or OPEN_MPI,
         run=spec.run_policy,
-        clean_pod_policy=spec.run_policy.clean_pod_policy or cleaning.NONE,
+        clean_pod_policy=spec.run_policy.clean_pod_policy or CLEAN_NONE,
         launcher=_replicas(spec.mpi_replica_specs.get(LAUNCHER_TYPE), 1, "OnFailure"),
         worker=_replicas(spec.mpi_replica_specs.get(WORKER_TYPE), 0, "Never"),
     )

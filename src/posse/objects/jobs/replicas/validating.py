@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from posse.controllers.jobs.refusing import (
-    invalid,
-    one_of,
-    required,
-    run_policy_problems,
-    template_problems,
-)
-from posse.controllers.jobs.replicas.spec import MOST_REPLICAS, Job, Replicas
 from posse.objects.errors import FORBIDDEN, FieldError
+from posse.objects.jobs.policies import run_policy_problems
+from posse.objects.jobs.replicas.spec import MOST_REPLICAS, Job, Replicas
+from posse.objects.jobs.templates import template_problems
+from posse.objects.jobs.wrongs import invalid, one_of, required
 from posse.objects.names import dns_1035_label_problems
 
 RESTART_POLICIES = ("Always", "ExitCode", "Never", "OnFailure")

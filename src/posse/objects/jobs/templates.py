@@ -6,11 +6,18 @@ until the API server sees the pod. Checking it here turns a crash later on into 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from posse.controllers.runtime import Manifest
+import msgspec
+
+from posse.objects.errors import INVALID, FieldError
+from posse.objects.jobs.wrongs import required
 from posse.objects.meta import KubeStruct, from_raw
+from posse.objects.ownership import Manifest
 from posse.objects.pods import PodSpec
+from posse.objects.quantity import QuantityError
+from posse.objects.requests import pod_requests
 
 
 class _Metadata(KubeStruct):
@@ -43,7 +50,31 @@ class _Template(KubeStruct):
     metadata: _Metadata | None = None
 
 
-def check_template(template: Manifest) -> None:
+def template_problems(template: Manifest, path: str) -> Iterable[FieldError]:
+    """Whether a pod can be made of it, as far as controllers add to it or read it."""
+    spec = template.get("spec")
+    containers = spec.get("containers") if isinstance(spec, dict) else None
+    if not containers:
+        yield required(f"{path}.spec.containers", "must define at least one container")
+        return
+    try:
+        _check(template)
+        requests_of(template)
+    except QuantityError as error:
+        yield FieldError(f"{path}.{error.field}", INVALID, f"Invalid value: {error}")
+    except msgspec.ValidationError as error:
+        yield FieldError(path, INVALID, f"Invalid value: {error}")
+
+
+def requests_of(template: Manifest) -> dict[str, int]:
+    """What one pod of the template asks for, in base units.
+
+    msgspec.ValidationError or QuantityError when the template says nonsense.
+    """
+    return pod_requests(from_raw(template.get("spec") or {}, PodSpec))
+
+
+def _check(template: Manifest) -> None:
     """msgspec.ValidationError says which part is not what it should be."""
     from_raw(template, _Template)
     from_raw(template["spec"], PodSpec)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from posse.controllers.jobs.refusing import (
-    invalid,
-    non_negative,
-    one_of,
-    required,
-    run_policy_problems,
-    template_problems,
-)
-from posse.controllers.mpi.spec import (
+from posse.objects.errors import FieldError
+from posse.objects.jobs.mpi.spec import (
     AT_STARTUP,
     INTEL,
     LAUNCHER_TYPE,
@@ -23,7 +16,9 @@ from posse.controllers.mpi.spec import (
     WORKER_TYPE,
     Job,
 )
-from posse.objects.errors import FieldError
+from posse.objects.jobs.policies import run_policy_problems
+from posse.objects.jobs.templates import template_problems
+from posse.objects.jobs.wrongs import invalid, non_negative, one_of, required
 from posse.objects.names import dns_1035_label_problems
 from posse.objects.trainingjobs import ReplicaSpec
 

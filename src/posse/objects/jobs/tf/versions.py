@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from posse.controllers.jobs import cleaning
-from posse.controllers.runtime import Manifest, metadata_of
+from posse.objects.jobs.policies import CLEAN_NONE, CLEAN_RUNNING
 from posse.objects.keys import WRITTEN_AS
 from posse.objects.kinds import TF_JOB
+from posse.objects.ownership import Manifest, metadata_of
 
 V1 = "v1"
 V1BETA2 = "v1beta2"
@@ -34,7 +34,7 @@ def written_version(job: Manifest) -> str:
 
 
 def clean_pod_policy(version: str) -> str:
-    return cleaning.NONE if version == V1 else cleaning.RUNNING
+    return CLEAN_NONE if version == V1 else CLEAN_RUNNING
 
 
 def _says(run_policy: Manifest) -> bool:

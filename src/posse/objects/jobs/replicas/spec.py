@@ -1,4 +1,4 @@
-"""A job as its controller reads it: every default chosen, every name derived."""
+"""A job as it is read: every default chosen, every name derived."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from posse.controllers.jobs.grouping import Part
-from posse.controllers.jobs.replicas.declaring import JobKind
-from posse.controllers.runtime import Manifest, metadata_of, owner_reference
+from posse.objects.jobs.parts import Part
+from posse.objects.jobs.replicas.declaring import JobForm
 from posse.objects.keys import ROLE_SEQUENCE
 from posse.objects.meta import KubeStruct, from_raw
+from posse.objects.ownership import Manifest, metadata_of, owner_reference
 from posse.objects.trainingjobs import ReplicaSpec, RunPolicy, SchedulingPolicy
 
 # Beyond any cluster that could run them; it keeps a slip of the pen from filling the memory.
@@ -37,7 +37,7 @@ class Job(msgspec.Struct, frozen=True):
     `strays`: keys of the replica specs that name no role, or one that another key names, too.
     """
 
-    declared: JobKind
+    declared: JobForm
     raw: Manifest
     version: str
     run: RunPolicy
@@ -124,7 +124,7 @@ class _Policies(KubeStruct):
     scheduling_policy: SchedulingPolicy | None = None
 
 
-def read(declared: JobKind, raw: Manifest) -> Job:
+def read(declared: JobForm, raw: Manifest) -> Job:
     """The job with defaults; msgspec.ValidationError when a field is of the wrong type."""
     spec = raw.get("spec") or {}
     policies = from_raw(spec, _Policies)
@@ -150,7 +150,7 @@ def read(declared: JobKind, raw: Manifest) -> Job:
     )
 
 
-def member_names(declared: JobKind, raw: Manifest) -> list[str]:
+def member_names(declared: JobForm, raw: Manifest) -> list[str]:
     """The names of the pods asked for; none where the spec cannot be read."""
     try:
         job = read(declared, raw)
@@ -163,7 +163,7 @@ def member_names(declared: JobKind, raw: Manifest) -> list[str]:
     ]
 
 
-def managed_elsewhere(declared: JobKind, raw: Manifest) -> bool:
+def managed_elsewhere(declared: JobForm, raw: Manifest) -> bool:
     """Whether `managedBy` hands the job to another controller."""
     spec: Any = raw.get("spec")
     policy: Any = spec.get("runPolicy") if isinstance(spec, dict) else None
@@ -192,7 +192,7 @@ def _first(one: Any, other: Any) -> Any:
     return other if one is None else one
 
 
-def _replicas(declared: JobKind, type_: str, spec: ReplicaSpec) -> Replicas:
+def _replicas(declared: JobForm, type_: str, spec: ReplicaSpec) -> Replicas:
     """A restart policy in the template is the user's word where the replicas have none."""
     pod_spec = spec.template.get("spec")
     pods_own = pod_spec.get("restartPolicy") if isinstance(pod_spec, dict) else None
@@ -204,7 +204,7 @@ def _replicas(declared: JobKind, type_: str, spec: ReplicaSpec) -> Replicas:
     )
 
 
-def _sequence(declared: JobKind, raw: Manifest) -> Sequence[str]:
+def _sequence(declared: JobForm, raw: Manifest) -> Sequence[str]:
     """The roles in the order in which their pods are made: as declared, or as the job says."""
     annotations = metadata_of(raw).get("annotations")
     wish = annotations.get(ROLE_SEQUENCE) if isinstance(annotations, dict) else None
