@@ -59,11 +59,13 @@ bench: setup
 	$(PY) -m bench.engine
 	$(PY) -m bench.cluster
 
-# SEED repeats the choices of a run that failed; without it, every run is another.
+# SEED repeats the choices of a run that failed; without it, every run is another. First with
+# gangs on simulated nodes, then with pods that are processes of this machine.
 SECONDS = 600
 .PHONY: soak
 soak: setup
 	$(PY) -m bench.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	$(PY) -m bench.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --machine
 
 # No index lines and no host names in the lock: it installs from whatever registry pip is set to.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -2,13 +2,15 @@
 
 Clients write, submit and delete while services and the supervisor itself are killed at random
 moments. In the end every acknowledged write has to be there, every gang whole or wholly waiting,
-no pod and no process left over. Exits 0 only then; the seed of a run that failed is printed first.
+no pod and no process left over; with `--machine`, every pod's process the one that was started
+first. Exits 0 only then; the seed of a run that failed is printed first.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import socket
 import sys
@@ -18,13 +20,15 @@ from pathlib import Path
 
 import msgspec
 
-from bench.ordeal.judging import nothing_lost, settled
+from bench.ordeal.judging import nothing_lost, settled, wrongs
 from bench.ordeal.killing import Killer, processes_of
 from bench.ordeal.ledger import Broken
+from bench.ordeal.running import Runner, misfits, processes_marked
 from bench.ordeal.submitting import Submitter
 from bench.ordeal.writing import Writer
 from posse.kube import connect
 from posse.kube.config import load_kubeconfig
+from posse.local.node.naming import node_name
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.stopping import down
@@ -34,6 +38,7 @@ from posse.world import World
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     seconds: float
+    machine: bool = False  # pods are processes of this machine; else nodes are simulated
     nodes: int = 8
     gpus: int = 4
     writers: int = 4
@@ -58,7 +63,11 @@ async def endure(plan: Plan, directory: Path, *, say: bool = False) -> Outcome:
     """Raises Broken where a promise was not kept; leaves no process behind either way."""
     chance = random.Random(plan.seed)
     home, kubeconfig = Home(directory / "home"), directory / "kubeconfig"
-    options = Options(simulate=plan.nodes, gpus=plan.gpus, port=_free_port())
+    if plan.machine:
+        isolation = os.environ.get("POSSE_ISOLATION", "")
+        options = Options(machine=node_name(), isolation=isolation, port=_free_port())
+    else:
+        options = Options(simulate=plan.nodes, gpus=plan.gpus, port=_free_port())
     killer = Killer(
         home,
         options,
@@ -80,14 +89,24 @@ async def endure(plan: Plan, directory: Path, *, say: bool = False) -> Outcome:
             most=plan.gangs,
             workers=plan.workers,
         )
-        for n in range(plan.submitters)
+        for n in range(0 if plan.machine else plan.submitters)
     ]
+    runners = [
+        Runner(connection, f"r{n}", random.Random(chance.random()))
+        for n in range(plan.submitters if plan.machine else 0)
+    ]
+
+    async def look() -> list[str]:
+        if plan.machine:
+            return await misfits(connection, runners)
+        return await wrongs(connection, submitters)
+
     try:
         left = plan.seconds
         while left > 0:
-            await _storm([*writers, *submitters, killer], min(left, plan.look_every))
+            await _storm([*writers, *submitters, *runners, killer], min(left, plan.look_every))
             left -= plan.look_every
-            await settled(connection, submitters, plan.patience)
+            await settled(look, plan.patience)
             await nothing_lost(connection, writers)
             if say:
                 kills = " ".join(f"{name} {n}" for name, n in sorted(killer.kills.items()))
@@ -97,16 +116,19 @@ async def endure(plan: Plan, directory: Path, *, say: bool = False) -> Outcome:
         await down(home, purge=True)
     if lingering := processes_of(home):
         raise Broken(f"processes {lingering} outlived the cluster")
+    if orphans := processes_marked([mark for runner in runners for mark in runner.marks]):
+        raise Broken(f"processes of pods outlived the cluster: {orphans}")
+    clients: list[Submitter | Runner] = [*submitters, *runners]
     return Outcome(
         dict(sorted(killer.kills.items())),
         sum(writer.ledger.acknowledged for writer in writers),
         sum(writer.ledger.uncertain for writer in writers),
-        sum(submitter.submitted for submitter in submitters),
-        sum(submitter.deleted for submitter in submitters),
+        sum(client.submitted for client in clients),
+        sum(client.deleted for client in clients),
     )
 
 
-async def _storm(actors: list[Writer | Submitter | Killer], seconds: float) -> None:
+async def _storm(actors: list[Writer | Submitter | Runner | Killer], seconds: float) -> None:
     """All at once; the first that fails ends the storm and tells why."""
     stop = asyncio.Event()
     running = [asyncio.create_task(actor.run(stop)) for actor in actors]
@@ -127,6 +149,7 @@ def _free_port() -> int:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=600.0, help="how long services die")
+    arguments.add_argument("--machine", action="store_true", help="pods are real processes")
     arguments.add_argument("--seed", type=int, default=None, help="of a run to repeat")
     arguments.add_argument("--pause", type=float, default=0.5, help="between kills, on average")
     options = arguments.parse_args()
@@ -134,7 +157,9 @@ def main() -> None:
     print(f"soak: seed {seed}, {options.seconds:g} s", flush=True)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="posse-soak-") as directory:
-        plan = Plan(seed=seed, seconds=options.seconds, pause=options.pause)
+        plan = Plan(
+            seed=seed, seconds=options.seconds, pause=options.pause, machine=options.machine
+        )
         try:
             outcome = asyncio.run(endure(plan, Path(directory), say=True))
         except Broken as broken:
@@ -142,7 +167,7 @@ def main() -> None:
             sys.exit(1)
     print(
         f"{sum(outcome.kills.values())} kills, {outcome.acknowledged} acknowledged writes"
-        f" ({outcome.uncertain} with a lost answer), {outcome.submitted} gangs submitted,"
+        f" ({outcome.uncertain} with a lost answer), {outcome.submitted} gangs or pods submitted,"
         f" {outcome.deleted} deleted in {time.perf_counter() - began:.0f} s: nothing lost"
     )
 

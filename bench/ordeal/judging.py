@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from bench.ordeal.ledger import Broken
@@ -37,15 +37,14 @@ async def nothing_lost(connection: Connection, writers: Sequence[Writer]) -> Non
         raise Broken(f"{wrong[0]}: found {found.get(wrong[0])}, acknowledged {wanted[wrong[0]]}")
 
 
-async def settled(connection: Connection, submitters: Sequence[Submitter], within: float) -> None:
-    """The gangs and their pods come to be as they should, and soon."""
-    gangs = [gang for submitter in submitters for gang in submitter.gangs.values()]
+async def settled(look: Callable[[], Awaitable[list[str]]], within: float) -> None:
+    """Everything comes to be as it should, and soon; `look` says what is not yet so."""
     problems = ["nobody has looked yet"]
     try:
         async with asyncio.timeout(within):
             while problems:
                 try:
-                    problems = await wrongs(connection, gangs)
+                    problems = await look()
                 except KubeError as error:
                     problems = [str(error)]
                 if problems:
@@ -54,8 +53,9 @@ async def settled(connection: Connection, submitters: Sequence[Submitter], withi
         raise Broken(f"after {within:g} s still: " + "; ".join(problems)) from None
 
 
-async def wrongs(connection: Connection, gangs: Sequence[Gang]) -> list[str]:
-    """What is not as it should be."""
+async def wrongs(connection: Connection, submitters: Sequence[Submitter]) -> list[str]:
+    """Gangs and pods that are not what their clients were told."""
+    gangs = [gang for submitter in submitters for gang in submitter.gangs.values()]
     jobs = (await connection.list(MPI_JOB, NAMESPACE)).items
     pods = (await connection.list(POD, NAMESPACE, model=Pod)).items
     nodes = (await connection.list(NODE, model=Node)).items

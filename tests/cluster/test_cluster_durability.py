@@ -35,6 +35,18 @@ async def test_kill_9_of_anything_at_any_moment(tmp_path: Path) -> None:
     assert outcome.submitted > 5
 
 
+async def test_kill_9_of_anything_ends_no_pod_and_starts_none_twice(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("processes are counted in /proc")
+    plan = Plan(seed=2, seconds=5, machine=True, writers=1, pause=0.3)
+    try:
+        outcome = await endure(plan, tmp_path)
+    except Broken as broken:
+        raise AssertionError(f"seed {plan.seed}: {broken}") from broken
+    assert sum(outcome.kills.values()) >= 4
+    assert outcome.submitted > 2
+
+
 # The judge has to be able to find fault.
 
 
