@@ -21,6 +21,7 @@ WRITTEN_AS = "posse.dev/written-as"
 SIMULATED_LABEL = "posse.dev/simulated"
 ISOLATION_LABEL = "posse.dev/isolation"
 SHARED_DIRECTORY = "posse.dev/shared-directory"
+INSTALLED_LABEL = "posse.dev/installed"
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
@@ -110,6 +111,13 @@ OURS: tuple[Annotation, ...] = (
         "an absolute path",
         "A directory that every pod of the node may mount by hostPath: what the pods of a job "
         "share, such as the logs that its TensorBoard reads.",
+    ),
+    Annotation(
+        INSTALLED_LABEL,
+        "what an installation consists of (label)",
+        '`"true"`',
+        "Made by an installation of Posse: an upgrade may change it, and `posse uninstall` may "
+        "remove it. Objects of the same names without it are somebody else's and are left alone.",
     ),
 )
 

@@ -1,0 +1,75 @@
+"""Everything that an installation consists of, as data and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from posse.client.installing.inventory import in_order
+from posse.client.installing.marking import labels, metadata
+from posse.client.installing.options import Options
+from posse.client.installing.precedence import flow_schemas, priority_classes
+from posse.client.installing.programs import programs, running
+from posse.client.installing.roles import roles
+from posse.objects.crds import definitions
+from posse.objects.kinds import QUEUE
+
+Part = Callable[[Options], list[dict[str, Any]]]
+"""Objects of the kinds in the inventory, marked as all others are."""
+
+_PODS_ARE_RESTRICTED = {
+    f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")
+}
+
+
+def objects(options: Options, *parts: Part) -> list[dict[str, Any]]:
+    """The whole installation, with further parts if there are any; fresh for the caller."""
+    made: list[dict[str, Any]] = []
+    for part in (*_PARTS, *parts):
+        made += part(options)
+    return in_order(made)
+
+
+def marked_definitions(_: Options) -> list[dict[str, Any]]:
+    """The CRDs, marked as ours: those without the mark are somebody else's and stay as they are."""
+    made = definitions()
+    for definition in made:
+        found = definition["metadata"]
+        found["labels"] = {**(found.get("labels") or {}), **labels()}
+    return made
+
+
+def _namespace(options: Options) -> list[dict[str, Any]]:
+    made = metadata(options.namespace)
+    made["labels"] |= _PODS_ARE_RESTRICTED
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": made}]
+
+
+def _priority_classes(_: Options) -> list[dict[str, Any]]:
+    return priority_classes()
+
+
+def _default_queue(_: Options) -> list[dict[str, Any]]:
+    return [
+        {
+            "apiVersion": QUEUE.api_version,
+            "kind": QUEUE.kind,
+            "metadata": metadata("default"),
+            "spec": {"weight": 1, "reclaimable": True},
+        }
+    ]
+
+
+def _flow_schemas(options: Options) -> list[dict[str, Any]]:
+    return flow_schemas(options, [program.name for program in programs(options)])
+
+
+_PARTS: tuple[Part, ...] = (
+    marked_definitions,
+    _namespace,
+    _priority_classes,
+    _default_queue,
+    _flow_schemas,
+    roles,
+    running,
+)
