@@ -27,6 +27,7 @@ from posse.kube.decoding import WatchEvent
 from posse.kube.errors import (
     Gone,
     KubeError,
+    NotFound,
     ServerError,
     SignInFailed,
     TooManyRequests,
@@ -73,6 +74,8 @@ class Cache(Generic[T]):
         self.objects: dict[Key, T] = {}
         self.malformed: dict[Key, Malformed] = {}
         self.kind = kind
+        self.heard = connection.world.monotonic()
+        """When the server last said anything: an event, a bookmark, a list, or that it has none."""
         self._connection = connection
         self._model = model
         self._namespace = namespace
@@ -103,6 +106,8 @@ class Cache(Generic[T]):
             except KubeError as error:
                 if not self._may_continue(error):
                     self._version = None
+                if isinstance(error, NotFound):
+                    self.heard = self._connection.world.monotonic()
                 routine = isinstance(error, Gone | Unreachable)
                 level = logging.INFO if routine else logging.WARNING
                 _log.log(level, "%s: %s; trying again", self.kind.qualified, error)
@@ -117,6 +122,7 @@ class Cache(Generic[T]):
             fields=self._fields,
             limit=_PAGE,
         )
+        self.heard = self._connection.world.monotonic()
         self._replace(listing)
         self._version = listing.resource_version
         self._synced.set()
@@ -138,6 +144,7 @@ class Cache(Generic[T]):
         try:
             async with aclosing(batches):
                 async for batch in batches:
+                    self.heard = world.monotonic()
                     for event in batch:
                         self._apply(event)
                     told = True
