@@ -8,7 +8,7 @@ since the last time it was told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Decision
@@ -20,11 +20,16 @@ from posse.engine.policy import Policy
 from posse.engine.view import View
 
 
-def cycle(view: View, policy: Policy, now: float) -> Iterator[Decision]:
+def cycle(
+    view: View, policy: Policy, now: float, enter: Callable[[str], None] = lambda phase: None
+) -> Iterator[Decision]:
+    """`enter` is told each phase as it begins."""
     # 1. Gangs that have begun and miss a member: the seat is theirs before anyone else looks.
+    enter("heal")
     yield from heal(view, policy, now)
 
     # 2. Everyone else in order: the whole minimum, or nothing.
+    enter("place")
     for gang in in_order(view, policy):
         outcome = refusal(view, gang) or place(view, gang, policy)
         if isinstance(outcome, Placement):
@@ -33,6 +38,7 @@ def cycle(view: View, policy: Policy, now: float) -> Iterator[Decision]:
             view.shortfalls.record(gang, outcome)
 
     # 3. Whoever still waits is told why.
+    enter("explain")
     yield from explain(view)
 
 

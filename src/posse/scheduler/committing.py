@@ -23,7 +23,8 @@ from posse.kube.errors import KubeError, NotFound
 from posse.objects import keys
 from posse.objects.groups import PodGroup
 from posse.objects.pods import Pod
-from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise
+from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise, Outcome
+from posse.scheduler.observing import Observer
 from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.groups import (
     INQUEUE,
@@ -100,6 +101,7 @@ class Committer:
         binder: Binder,
         releaser: Releaser,
         outbox: Outbox,
+        observer: Observer,
         *,
         gangs_in_flight: int,
         binds_in_flight: int,
@@ -108,6 +110,7 @@ class Committer:
         self._binder = binder
         self._releaser = releaser
         self._outbox = outbox
+        self._observer = observer
         self._gangs_in_flight = gangs_in_flight
         self._binds_in_flight = binds_in_flight
         self._slots = asyncio.Semaphore(binds_in_flight)
@@ -160,7 +163,7 @@ class Committer:
             why = f"its PodGroup could not be read or written: {error}"
             self._outbox.failed(start.gang, why, [s.uid for s in start.seats], begun=False)
             return
-        outcomes = await self._each(self._binder.bind, start.seats)
+        outcomes = await self._each(self._bind, start.seats)
         bound: list[Seat] = []
         denied: list[str] = []
         why = ""
@@ -181,8 +184,15 @@ class Committer:
             self._outbox.failed(start.gang, why, denied, begun=bool(bound))
         elif bound:
             self._outbox.started(start.gang, bound)
+            self._observer.started()
         if len(bound) == len(start.seats) and not is_alone(start.gang):
             await self._let_go_of_holds(start.gang, order, holds)
+
+    async def _bind(self, seat: Seat) -> Outcome:
+        self._observer.binding(seat.uid)
+        outcome = await self._binder.bind(seat)
+        self._observer.bind_ended(seat.uid, type(outcome).__name__.lower())
+        return outcome
 
     async def _prepare(self, gang: str, order: Order, holds: Holds) -> None:
         """Makes sure that the PodGroup is the one decided on, and that it says what must outlive
@@ -284,7 +294,10 @@ class Committer:
 
     async def _release(self, release: Release) -> None:
         async def let_go(pod: tuple[str, str]) -> str:
-            return await self._releaser.release(*pod, release.why)
+            failure = await self._releaser.release(*pod, release.why)
+            if not failure:
+                self._observer.evicted()
+            return failure
 
         failures = await self._each(let_go, release.pods)
         failed = [
@@ -297,3 +310,4 @@ class Committer:
             self._outbox.failed(release.gang, failed[0][1], uids, begun=True)
         else:
             self._outbox.released(release.gang, release.why)
+            self._observer.released()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from posse.engine.policy import Policy
@@ -25,6 +27,9 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """There is no other scheduler: every pod is ours, whatever name it asks for."""
 
     policy: Policy = Policy()
+
+    policy_file: Path | None = None
+    """Whose policy takes the place of `policy`, and is followed while the scheduler runs."""
 
     debounce: float = 0.003
     """Seconds from the first event to the cycle that answers it."""

@@ -16,12 +16,19 @@ class LeadershipLost(Exception):
     """The lease may be somebody else's by now. Not a KubeError: no retry may swallow it."""
 
 
-class Fence:
-    """A transport that reads always, and writes only while `held` says so."""
+class WriteWhileFrozen(Exception):
+    """Somebody forgot that the policy lets nothing be carried out."""
 
-    def __init__(self, transport: Transport, held: Callable[[], bool]) -> None:
+
+class Fence:
+    """A transport that reads always, and writes only while `held` says so, never if `frozen`."""
+
+    def __init__(
+        self, transport: Transport, held: Callable[[], bool], *, frozen: bool = False
+    ) -> None:
         self._transport = transport
         self._held = held
+        self._frozen = frozen
         self.in_flight = 0
         """Writes that have been sent and not been answered."""
 
@@ -39,6 +46,8 @@ class Fence:
             return await self._transport.request(
                 method, path, query=query, headers=headers, body=body, timeout=timeout
             )
+        if self._frozen:
+            raise WriteWhileFrozen(f"{method} {path}")
         if not self._held():
             raise LeadershipLost
         self.in_flight += 1

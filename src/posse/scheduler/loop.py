@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from posse.engine.cycle import cycle, wake_at
-from posse.engine.decisions import Release, Start, Wait
+from posse.engine.decisions import Release, Start, Verdict, Wait
 from posse.engine.policy import Policy
 from posse.engine.view import View
-from posse.scheduler.committing import Committer, Order
+from posse.scheduler.committing import Order
 from posse.scheduler.inbox import Inbox
+from posse.scheduler.observing import Observer
 from posse.scheduler.outcomes import Outcomes
 from posse.scheduler.reading.reader import Reader
-from posse.scheduler.statuses import Statuses
 from posse.world import World
 
 _SOONEST = 0.05
 _WAITS_AT_A_TIME = 32
+
+
+class Telling(Protocol):
+    """Whom to tell how gangs stand."""
+
+    def waits(self, gang: str, verdict: Verdict) -> None: ...
+
+    def starts(self, gang: str) -> None: ...
+
+    def touched(self, gang: str) -> None: ...
 
 
 class Loop:
@@ -30,11 +41,12 @@ class Loop:
         inbox: Inbox,
         view: View,
         reader: Reader,
-        statuses: Statuses,
+        statuses: Telling,
         outcomes: Outcomes,
-        committer: Committer,
+        submit: Callable[[Order], None],
         world: World,
         policy: Policy,
+        observer: Observer,
         *,
         debounce: float,
         before_round: Callable[[], Awaitable[None]],
@@ -44,9 +56,10 @@ class Loop:
         self._reader = reader
         self._statuses = statuses
         self._outcomes = outcomes
-        self._committer = committer
+        self._submit = submit
         self._world = world
         self._policy = policy
+        self._observer = observer
         self._debounce = debounce
         self._before_round = before_round
 
@@ -62,7 +75,10 @@ class Loop:
             self._inbox.close()
 
     async def _round(self) -> None:
+        watch = self._observer.round()
+
         # 1. The view as the events have it.
+        watch.enter("read")
         await self._inbox.apply()
         for gang in self._reader.refresh():
             self._statuses.touched(gang)
@@ -71,20 +87,22 @@ class Loop:
 
         # 2. Decide. Binds and renewals go on between decisions.
         told = 0
-        for decision in cycle(self._view, self._policy, self._world.monotonic()):
+        for decision in cycle(self._view, self._policy, self._world.monotonic(), watch.enter):
             match decision:
                 case Start():
                     self._statuses.starts(decision.gang)
-                    self._committer.submit(self._order(decision))
-                    await asyncio.sleep(0)
+                    self._submit(self._order(decision))
                 case Release():
-                    self._committer.submit(self._order(decision))
-                    await asyncio.sleep(0)
+                    self._submit(self._order(decision))
                 case Wait():
                     self._statuses.waits(decision.gang, decision.verdict)
                     told += 1
-                    if told % _WAITS_AT_A_TIME == 0:
-                        await asyncio.sleep(0)
+                    if told % _WAITS_AT_A_TIME:
+                        continue
+            watch.pause()
+            await asyncio.sleep(0)
+            watch.resume()
+        watch.stop()
 
         # 3. Come back when the engine wants to, event or not.
         date = wake_at(self._view, self._policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -71,6 +72,19 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         sentence += f"; pod {barred.pod.metadata.name} {barred.problem}"
     reason = verdict.reason
     return Waiting(reason.value, _GROUP_REASONS.get(reason, reason.value), sentence)
+
+
+def waiting_by_reason(
+    musters: Mapping[str, Muster], verdicts: Mapping[str, Verdict]
+) -> dict[str, int]:
+    """How many gangs wait, with a pod or before their first."""
+    counts: dict[str, int] = {}
+    for key, muster in musters.items():
+        if not muster.count(Place.WAITING) and (muster.group is None or muster.seated):
+            continue
+        if why := waiting(muster, verdicts.get(key)):
+            counts[why.reason] = counts.get(why.reason, 0) + 1
+    return counts
 
 
 def phase(muster: Muster, queues: dict[str, Queue]) -> str:

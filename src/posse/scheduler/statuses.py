@@ -72,7 +72,7 @@ class Statuses:
         self._fact = fact
         self._settle = settle
         self._restate = restate
-        self._verdicts: dict[str, Verdict] = {}
+        self.verdicts: dict[str, Verdict] = {}
         self._stated: dict[str, _Stated] = {}
         self._backoffs: dict[str, Backoff] = {}
         self._timers: dict[str, tuple[float, asyncio.Handle]] = {}  # when it is due
@@ -80,13 +80,13 @@ class Statuses:
         self._under_way: dict[str, bool] = {}  # and whether to look again afterwards
 
     def waits(self, gang: str, verdict: Verdict) -> None:
-        if self._verdicts.get(gang) != verdict:
-            self._verdicts[gang] = verdict
+        if self.verdicts.get(gang) != verdict:
+            self.verdicts[gang] = verdict
             self._look(gang, self._settle)
 
     def starts(self, gang: str) -> None:
         """It has been decided on: whatever kept it waiting is over."""
-        self._verdicts.pop(gang, None)
+        self.verdicts.pop(gang, None)
 
     def touched(self, gang: str) -> None:
         """Its objects have changed."""
@@ -108,7 +108,7 @@ class Statuses:
                 timer.cancel()
 
     def _forget(self, gang: str) -> None:
-        self._verdicts.pop(gang, None)
+        self.verdicts.pop(gang, None)
         self._stated.pop(gang, None)
         self._backoffs.pop(gang, None)
         if timer := self._timers.pop(gang, None):
@@ -151,7 +151,7 @@ class Statuses:
         muster = self._reader.musters.get(gang)
         if muster is None:
             return
-        why = self._state(muster, waiting(muster, self._verdicts.get(gang)))
+        why = self._state(muster, waiting(muster, self.verdicts.get(gang)))
         await self._write_group(muster, why)
         await self._write_pods(muster, why)
 

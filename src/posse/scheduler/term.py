@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,16 +20,19 @@ from posse.objects.kinds import NODE, POD, POD_GROUPS, PRIORITY_CLASS, QUEUE, Ki
 from posse.objects.meta import Key
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
+from posse.scheduler.abstaining import Abstainer, SilentRecords
 from posse.scheduler.binding import Binder
-from posse.scheduler.committing import Committer
+from posse.scheduler.committing import Committer, Order
 from posse.scheduler.config import COMPONENT, SchedulerConfig
 from posse.scheduler.inbox import Inbox
 from posse.scheduler.loop import Loop
+from posse.scheduler.observing import Observer, Standing
 from posse.scheduler.outcomes import Outcomes
 from posse.scheduler.reading.claims import Claims
-from posse.scheduler.reading.quarantine import Quarantine
+from posse.scheduler.reading.quarantine import Quarantine, Records
 from posse.scheduler.reading.reader import Reader
 from posse.scheduler.releasing import Releaser
+from posse.scheduler.standing import waiting_by_reason
 from posse.scheduler.statuses import Statuses
 from posse.world import World
 
@@ -39,58 +42,82 @@ _log = logging.getLogger(__name__)
 
 
 class Term:
-    """`connection` must refuse to write once leadership is in doubt."""
+    """`connection` must refuse to write once leadership is in doubt.
 
-    def __init__(self, config: SchedulerConfig, connection: Connection, world: World) -> None:
+    A term has one policy. Under a frozen one it listens and decides, and has nobody who writes.
+    """
+
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        connection: Connection,
+        world: World,
+        observer: Observer,
+    ) -> None:
         self._connection = connection
         self._world = world
-        self._events = Recorder(connection, world, COMPONENT)
-        self._quarantine = Quarantine(self._events)
+        self._observer = observer
+        self._recorder: Recorder | None = None
+        self._writers: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        frozen = config.policy.frozen
+        events: Records = SilentRecords()
+        if not frozen:
+            events = self._recorder = Recorder(connection, world, COMPONENT)
+        self._quarantine = Quarantine(events)
         self._inbox = Inbox()
         view = View()
         claims = Claims(config.claims, config.claim_all)
         reader = self._reader = Reader(view, claims, self._quarantine)
-        self._pods = self._cache(POD, Pod, reader.pod)
+        self._pods = self._cache(POD, Pod, reader.pod, self._pod_seen)
         self._nodes = self._cache(NODE, Node, reader.node)
         self._groups = [
             self._cache(kind, PodGroup, partial(reader.group, kind=kind)) for kind in POD_GROUPS
         ]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
+        submit: Callable[[Order], None]
         outcomes = Outcomes(
-            self._inbox,
-            reader,
-            self._events,
-            world,
-            config.policy,
-            submit=lambda order: self._committer.submit(order),
+            self._inbox, reader, events, world, config.policy, submit=lambda order: submit(order)
         )
-        self._committer = Committer(
-            connection,
-            Binder(connection, world, reader.pod_of),
-            Releaser(connection, world, reader.pod_of),
-            outcomes,
-            gangs_in_flight=config.gangs_in_flight,
-            binds_in_flight=config.binds_in_flight,
-        )
-        self._statuses = Statuses(
-            connection,
-            world,
-            reader,
-            self._events,
-            fact=outcomes.fact,
-            settle=config.settle,
-            restate=config.restate,
+        statuses: Statuses | Abstainer
+        if frozen:
+            statuses = abstainer = Abstainer(reader)
+            submit = abstainer.submit
+        else:
+            committer = Committer(
+                connection,
+                Binder(connection, world, reader.pod_of),
+                Releaser(connection, world, reader.pod_of),
+                outcomes,
+                observer,
+                gangs_in_flight=config.gangs_in_flight,
+                binds_in_flight=config.binds_in_flight,
+            )
+            statuses = written = Statuses(
+                connection,
+                world,
+                reader,
+                events,
+                fact=outcomes.fact,
+                settle=config.settle,
+                restate=config.restate,
+            )
+            submit = committer.submit
+            self._writers = [written.run, committer.run]
+        self._standing = Standing(
+            lambda: waiting_by_reason(reader.musters, statuses.verdicts),
+            lambda: len(self._quarantine),
         )
         self._loop = Loop(
             self._inbox,
             view,
             reader,
-            self._statuses,
+            statuses,
             outcomes,
-            self._committer,
+            submit,
             world,
             config.policy,
+            observer,
             debounce=config.debounce,
             before_round=self._locate_undecodable,
         )
@@ -100,8 +127,10 @@ class Term:
         """Until cancelled, or until a write is refused because leadership is in doubt."""
         required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
         optional: list[Cache[Any]] = [*self._groups, self._queues]
+        self._observer.watches([*required, *optional])
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._events.run())
+            if self._recorder is not None:
+                tasks.create_task(self._recorder.run())
             for cache in (*required, *optional):
                 tasks.create_task(cache.run())
             for cache in required:
@@ -111,11 +140,31 @@ class Term:
             _log.info(
                 "decides on %d nodes, %d pods", len(self._nodes.objects), len(self._pods.objects)
             )
-            tasks.create_task(self._statuses.run())
-            tasks.create_task(self._committer.run())
+            for writer in self._writers:
+                tasks.create_task(writer())
             tasks.create_task(self._loop.run())
+            self._observer.stands(self._standing)
+            self._observer.works()
 
-    def _cache(self, kind: Kind, model: type[T], apply: Callable[[Change[T]], None]) -> Cache[T]:
+    def _pod_seen(self, change: Change[Pod]) -> None:
+        if change.new is not None and change.new.spec.node_name:
+            self._observer.seen(change.new.metadata.uid)
+
+    def _cache(
+        self,
+        kind: Kind,
+        model: type[T],
+        apply: Callable[[Change[T]], None],
+        witness: Callable[[Change[T]], None] | None = None,
+    ) -> Cache[T]:
+        """`witness` hears of a change at once, before it is applied."""
+        post = self._inbox.hears(apply)
+
+        def hear(change: Change[T]) -> None:
+            if witness is not None:
+                witness(change)
+            post(change)
+
         def set_aside(record: Malformed) -> None:
             namespace, name, uid, version = record.identity
             regarding = {
@@ -133,7 +182,7 @@ class Term:
             self._connection,
             kind,
             model,
-            on_change=self._inbox.hears(apply),
+            on_change=hear if witness is not None else post,
             on_malformed=set_aside,
         )
 

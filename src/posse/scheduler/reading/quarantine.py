@@ -33,6 +33,9 @@ class Quarantine:
         self._events = events
         self._said: dict[str, str] = {}
 
+    def __len__(self) -> int:
+        return len(self._said)
+
     def admit(self, kind: Kind, regarding: Any, uid: str, why: str) -> None:
         if self._said.get(uid) == why:
             return
