@@ -29,6 +29,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "logs": ("logs", "Print the logs of a job."),
     "delete": ("delete", "Delete training jobs."),
     "top": ("top", "Show how the GPUs are used."),
+    "install": ("install", "Install Posse on a cluster, or upgrade it in place."),
+    "uninstall": ("uninstall", "Remove Posse from a cluster; jobs and their kinds stay."),
     "version": ("version", "Print the version."),
     "apiserver": ("services", "Run the API server of an embedded cluster."),
     "scheduler": ("services", "Run the scheduler."),

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from posse.cli.options import App, verb
+from posse.cli.several import Values, several, several_kinds
 from posse.kube import Connection, connect
 from posse.kube.config import Settings, in_cluster, load_kubeconfig
 from posse.local.supervisor import lifeline
@@ -82,16 +83,9 @@ def _beside_a_cluster(function: F) -> F:
 
 @verb("scheduler")
 @_beside_a_cluster
-@click.option(
-    "--claim",
-    "claims",
-    multiple=True,
-    default=("posse",),
-    metavar="NAME",
-    help="A schedulerName whose pods are ours. May be repeated.",
-)
+@several("--claim", "claims", metavar="NAME,...", help="The schedulerNames whose pods are ours.")
 def scheduler(
-    app: App, home: Path | None, lease_namespace: str, identity: str, claims: tuple[str, ...]
+    app: App, home: Path | None, lease_namespace: str, identity: str, claims: Values
 ) -> int:
     """Run the scheduler."""
     if home is not None:
@@ -99,15 +93,23 @@ def scheduler(
     from posse.scheduler.config import SchedulerConfig
     from posse.scheduler.program import run
 
-    config = SchedulerConfig(namespace=lease_namespace, identity=identity, claims=claims)
+    config = SchedulerConfig(
+        namespace=lease_namespace, identity=identity, claims=claims or SchedulerConfig().claims
+    )
     return _run(app, lambda connection, world: run(config, connection, world))
 
 
 @verb("controllers")
 @_beside_a_cluster
 @click.option("--gang-scheduler-name", default="posse", help="The scheduler of the jobs' pods.")
+@several_kinds("--kinds", help="The job kinds to reconcile; all of them if not given.")
 def controllers(
-    app: App, home: Path | None, lease_namespace: str, identity: str, gang_scheduler_name: str
+    app: App,
+    home: Path | None,
+    lease_namespace: str,
+    identity: str,
+    gang_scheduler_name: str,
+    kinds: Values,
 ) -> int:
     """Run the job controllers."""
     if home is not None:
@@ -115,7 +117,10 @@ def controllers(
     from posse.controllers.program import ControllersConfig, run
 
     config = ControllersConfig(
-        namespace=lease_namespace, identity=identity, gang_scheduler_name=gang_scheduler_name
+        namespace=lease_namespace,
+        identity=identity,
+        gang_scheduler_name=gang_scheduler_name,
+        kinds=kinds or ControllersConfig().kinds,
     )
     return _run(app, lambda connection, world: run(config, connection, world))
 

@@ -68,4 +68,9 @@ def in_order(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(objects, key=lambda obj: places[kind_of(obj)])
 
 
+def served(objects: list[dict[str, Any]], unserved: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Without the kinds of these qualified names."""
+    return [obj for obj in objects if kind_of(obj).qualified not in unserved]
+
+
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in INVENTORY}

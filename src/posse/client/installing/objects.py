@@ -10,7 +10,7 @@ from posse.client.installing.marking import labels, metadata
 from posse.client.installing.options import Options
 from posse.client.installing.precedence import flow_schemas, priority_classes
 from posse.client.installing.programs import programs, running
-from posse.client.installing.roles import roles
+from posse.client.installing.roles import JOB_KINDS, roles
 from posse.objects.crds import definitions
 from posse.objects.kinds import QUEUE
 
@@ -30,9 +30,10 @@ def objects(options: Options, *parts: Part) -> list[dict[str, Any]]:
     return in_order(made)
 
 
-def marked_definitions(_: Options) -> list[dict[str, Any]]:
-    """The CRDs, marked as ours: those without the mark are somebody else's and stay as they are."""
-    made = definitions()
+def marked_definitions(options: Options) -> list[dict[str, Any]]:
+    """The CRDs, marked as ours; a job kind that nobody would reconcile is not defined."""
+    left_out = {kind.qualified for kind in JOB_KINDS if kind.kind not in options.kinds}
+    made = [d for d in definitions() if d["metadata"]["name"] not in left_out]
     for definition in made:
         found = definition["metadata"]
         found["labels"] = {**(found.get("labels") or {}), **labels()}

@@ -1,0 +1,149 @@
+"""Doing what was planned. Everything can be done twice, so an upgrade is one more installation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from posse.client.errors import PosseError, TimedOut
+from posse.client.installing.inventory import INVENTORY, OPTIONAL, kind_of
+from posse.client.installing.marking import SELECTOR, is_marked
+from posse.kube.connection import Connection, Patch
+from posse.kube.errors import Invalid, NotFound
+from posse.objects.kinds import (
+    CLUSTER_ROLE_BINDING,
+    CUSTOM_RESOURCE_DEFINITION,
+    NAMESPACE,
+    PRIORITY_CLASS,
+    QUEUE,
+    ROLE_BINDING,
+    Kind,
+)
+
+MANAGER = "posse-install"
+_ESTABLISHED_WITHIN = 60.0
+_POLL = 0.1
+
+KEPT = (CUSTOM_RESOURCE_DEFINITION, NAMESPACE, PRIORITY_CLASS, QUEUE)
+"""Of these nothing is removed because a later installation does without it: jobs may use it."""
+
+Say = Callable[[str], None]
+
+
+async def apply(
+    connection: Connection, objects: list[dict[str, Any]], unserved: tuple[str, ...], say: Say
+) -> None:
+    """Makes the cluster have these objects, and no others of an earlier installation."""
+    waiting: list[str] = []
+    for obj in objects:
+        kind = kind_of(obj)
+        if waiting and kind != CUSTOM_RESOURCE_DEFINITION:
+            await _established(connection, waiting)
+            waiting = []
+        done = await _apply_one(connection, kind, obj)
+        if kind == CUSTOM_RESOURCE_DEFINITION:
+            waiting.append(obj["metadata"]["name"])
+        say(f"{kind.singular}/{obj['metadata']['name']} {done}")
+    await _established(connection, waiting)
+    await _prune(connection, objects, unserved, say)
+
+
+async def _apply_one(connection: Connection, kind: Kind, obj: dict[str, Any]) -> str:
+    metadata = obj["metadata"]
+    name, namespace = metadata["name"], metadata.get("namespace") or ""
+    present = await _get(connection, kind, name, namespace)
+    if present is None:
+        await _send(connection, kind, obj)
+        return "created"
+    if kind == QUEUE or (
+        kind in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE) and not is_marked(present)
+    ):
+        return "was there and stays as it is"
+    if kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING) and present.get("roleRef") != obj["roleRef"]:
+        # To whom a role is given can be changed, which role it is cannot.
+        await connection.delete(kind, name, namespace, uid=present["metadata"].get("uid"))
+    try:
+        written = await _send(connection, kind, obj)
+    except Invalid as error:
+        raise PosseError(
+            f"{kind.singular} {name} is there and cannot be changed: {error}"
+        ) from error
+    same = _version(written) == _version(present)
+    return "unchanged" if same else "configured"
+
+
+async def _send(connection: Connection, kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
+    """Server-side apply: fields that an earlier version had and this one has not go away, and
+    those that others own (a status, an injected annotation) stay."""
+    metadata = obj["metadata"]
+    return await connection.patch(
+        kind,
+        metadata["name"],
+        obj,
+        metadata.get("namespace") or "",
+        how=Patch.APPLY,
+        field_manager=MANAGER,
+        force=True,
+    )
+
+
+async def _established(connection: Connection, names: list[str]) -> None:
+    deadline = connection.world.monotonic() + _ESTABLISHED_WITHIN
+    for name in names:
+        while not _is_established(await connection.get(CUSTOM_RESOURCE_DEFINITION, name)):
+            if connection.world.monotonic() > deadline:
+                raise TimedOut(f"the cluster does not serve {name} after {_ESTABLISHED_WITHIN:g}s")
+            await asyncio.sleep(_POLL)
+
+
+def _is_established(definition: dict[str, Any]) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or []
+    return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
+
+
+async def _prune(
+    connection: Connection, objects: list[dict[str, Any]], unserved: tuple[str, ...], say: Say
+) -> None:
+    wanted = {
+        (kind_of(obj), obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+        for obj in objects
+    }
+    for kind in reversed(INVENTORY):
+        if kind in KEPT or (kind in OPTIONAL and kind.qualified in unserved):
+            continue
+        for found in (await connection.list(kind, labels=SELECTOR)).items:
+            metadata = found["metadata"]
+            namespace = metadata.get("namespace") or ""
+            if (kind, namespace, metadata["name"]) not in wanted:
+                await remove(connection, kind, found)
+                say(f"{kind.singular}/{metadata['name']} removed")
+
+
+async def remove(connection: Connection, kind: Kind, obj: dict[str, Any]) -> bool:
+    """This very object; False when it was gone."""
+    metadata = obj["metadata"]
+    try:
+        await connection.delete(
+            kind,
+            metadata["name"],
+            metadata.get("namespace") or "",
+            uid=metadata.get("uid"),
+            propagation="Background",
+        )
+    except NotFound:
+        return False
+    return True
+
+
+async def _get(
+    connection: Connection, kind: Kind, name: str, namespace: str
+) -> dict[str, Any] | None:
+    try:
+        return await connection.get(kind, name, namespace)
+    except NotFound:
+        return None
+
+
+def _version(obj: dict[str, Any]) -> str:
+    return str(obj["metadata"].get("resourceVersion") or "")

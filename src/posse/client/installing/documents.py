@@ -1,0 +1,23 @@
+"""Objects as YAML that a person can read: in the order they were written, nothing abbreviated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes equal parts out each time: an alias would be one more thing to understand."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def document(obj: dict[str, Any]) -> str:
+    return str(yaml.dump(obj, Dumper=_PlainDumper, sort_keys=False, width=100))
+
+
+def documents(objects: Sequence[dict[str, Any]]) -> str:
+    return "---\n".join(document(obj) for obj in objects)

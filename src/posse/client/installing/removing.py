@@ -1,0 +1,67 @@
+"""Taking an installation away: its programs, roles and webhooks; what people made stays.
+
+Definitions, Queues, PodGroups and jobs stay, and so do the priority classes that jobs name. With
+`purge` the definitions that Posse brought go too, and with them every object of those kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from posse.client.errors import PosseError
+from posse.client.installing.applying import remove
+from posse.client.installing.inventory import INVENTORY, OPTIONAL
+from posse.client.installing.marking import MANAGED_BY, SELECTOR, labels_of
+from posse.client.installing.precedence import CRITICAL
+from posse.kube.connection import Connection
+from posse.kube.errors import NotFound
+from posse.objects.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    DEPLOYMENT,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
+
+
+class Leaving(msgspec.Struct, frozen=True):
+    kind: Kind
+    obj: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.kind.singular}/{self.obj['metadata']['name']}"
+
+
+async def leavings(connection: Connection, *, purge: bool) -> list[Leaving]:
+    """What would be removed, in order; PosseError where that is somebody else's to do."""
+    found: list[Leaving] = []
+    for kind in reversed(INVENTORY):
+        try:
+            marked = (await connection.list(kind, labels=SELECTOR)).items
+        except NotFound:
+            if kind in (*OPTIONAL, QUEUE):
+                continue
+            raise
+        found += [Leaving(kind, obj) for obj in marked if purge or not _stays(kind, obj)]
+    if any(
+        one.kind == DEPLOYMENT and labels_of(one.obj).get(MANAGED_BY) == "Helm" for one in found
+    ):
+        raise PosseError("Posse was installed here with Helm; let Helm uninstall it")
+    return found
+
+
+async def uninstall(
+    connection: Connection, found: list[Leaving], say: Callable[[str], None]
+) -> None:
+    for one in found:
+        gone = await remove(connection, one.kind, one.obj)
+        say(f"{one} {'removed' if gone else 'was gone'}")
+
+
+def _stays(kind: Kind, obj: dict[str, Any]) -> bool:
+    if kind == PRIORITY_CLASS:
+        return bool(obj["metadata"]["name"] != CRITICAL)
+    return kind in (CUSTOM_RESOURCE_DEFINITION, QUEUE)
