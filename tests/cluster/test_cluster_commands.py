@@ -26,27 +26,35 @@ SUBMIT = """arena submit mpi \
 --model resnet101 --batch_size 64 --variable_update horovod --train_dir=/training_logs \
 --summary_verbosity=3 --save_summaries_steps=10"
 """
-SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
+SUBMIT_TF = """arena submit tf --name=tf-dist-git \
+              --gpus=1 \
+              --workers=2 \
+              --workerImage=tensorflow/tensorflow:1.5.0-devel-gpu \
+              --syncMode=git \
+              --syncSource=https://github.com/cheyang/tensorflow-sample-code.git \
+              --ps=1 \
+              --psImage=tensorflow/tensorflow:1.5.0-devel \
+              "python code/tensorflow-sample-code/tfjob/docker/v1alpha2/distributed-mnist/main.py \
+--logdir /training_logs"
+"""
+DOCUMENTS = Path(__file__).parents[3] / "shared" / "seeds"
 
 
-def _from_documents() -> list[str]:
-    """The same two command lines as they stand in the document, where it is at hand."""
-    for document in sorted(SEEDS.glob("001_*.txt")) if SEEDS.is_dir() else []:
-        text = document.read_text(encoding="utf-8")
-        found = re.findall(r"(arena submit mpi \\\n.*?)\n    ```", text, re.DOTALL)
+def as_documented(document: str, pattern: str, *otherwise: str) -> list[str]:
+    """The command lines as they stand in a document where it is at hand, else our copies."""
+    for file in sorted(DOCUMENTS.glob(f"{document}_*.txt")) if DOCUMENTS.is_dir() else []:
+        found = re.findall(pattern, file.read_text(encoding="utf-8"), re.DOTALL)
         return [shlex.join(shlex.split(line)) for line in found]
-    return []
-
-
-def _lines() -> list[tuple[str, str]]:
-    return list(zip(("five", "four"), _from_documents(), strict=False)) or [
-        ("five", SUBMIT.format(workers=5)),
-        ("four", SUBMIT.format(workers=4)),
-    ]
+    return list(otherwise)
 
 
 def test_five_workers_on_eight_gpus_wait_whole_and_four_run_whole(empty: Commands) -> None:
-    five, four = (line for _, line in _lines())
+    five, four = as_documented(
+        "001",
+        r"(arena submit mpi \\\n.*?)\n    ```",
+        SUBMIT.format(workers=5),
+        SUBMIT.format(workers=4),
+    )
     done = empty.run(five)
     assert done.stdout == "mpijob.kubeflow.org/mpi-dist created\n"
     assert "The Job mpi-dist has been submitted successfully" in done.stderr
@@ -73,6 +81,27 @@ def test_five_workers_on_eight_gpus_wait_whole_and_four_run_whole(empty: Command
         assert re.fullmatch(
             rf"  mpi-dist-worker-{index}\s+Running  \d+[sm]\s+false\s+2\s+node-\d", row
         )
+
+
+def test_a_tfjob_of_one_server_and_two_workers_runs_whole(empty: Commands) -> None:
+    (line,) = as_documented("000", r"(arena submit tf .*?)\nNAME:", SUBMIT_TF)
+    done = empty.run(line)
+    assert done.stdout == "tfjob.kubeflow.org/tf-dist-git created\n"
+    assert (
+        "Flag --workerImage has been deprecated, please use --worker-image instead" in done.stderr
+    )
+    eventually(
+        lambda: (
+            [(i["name"], i["status"]) for i in empty.instances("tf-dist-git")]
+            == [
+                ("tf-dist-git-ps-0", "Running"),
+                ("tf-dist-git-worker-0", "Running"),
+                ("tf-dist-git-worker-1", "Running"),
+            ]
+        ),
+        "one parameter server and two workers run",
+    )
+    assert empty.jobs()["tf-dist-git"]["requestGPUs"] == 2
 
 
 def test_without_a_gang_four_run_and_one_waits(empty: Commands) -> None:
