@@ -10,6 +10,7 @@ from posse.controllers.jobs.grouping import GangSettings
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.controller import mpi_controller
 from posse.controllers.runtime import Controller, Election, run_controllers
+from posse.controllers.runtime.observing import Observer
 from posse.controllers.tf.kind import tf_controller
 from posse.kube.connection import Connection
 from posse.world import World
@@ -50,7 +51,13 @@ def controllers_of(config: ControllersConfig) -> list[Controller]:
     return [_KINDS[kind](settings) for kind in config.kinds]
 
 
-async def run(config: ControllersConfig, connection: Connection, world: World) -> None:
+async def run(
+    config: ControllersConfig,
+    connection: Connection,
+    world: World,
+    *,
+    observer: Observer | None = None,
+) -> None:
     """Reconcile until cancelled; a second replica stands by until the lease is free."""
     identity = config.identity or f"{LEASE_NAME}-{world.suffix(8)}"
     await run_controllers(
@@ -59,4 +66,5 @@ async def run(config: ControllersConfig, connection: Connection, world: World) -
         controllers_of(config),
         election=Election(LEASE_NAME, config.namespace, identity),
         component=LEASE_NAME,
+        observer=observer,
     )

@@ -17,6 +17,7 @@ from posse.controllers.runtime.context import Context
 from posse.controllers.runtime.creating import ForeignObjectError
 from posse.controllers.runtime.expectations import Expectations
 from posse.controllers.runtime.informing import Informer, Selection
+from posse.controllers.runtime.observing import Observer
 from posse.controllers.runtime.queue import WorkQueue
 from posse.kube.cache import Change
 from posse.kube.connection import Connection
@@ -84,9 +85,14 @@ async def run_controllers(
     election: Election | None = None,
     component: str = "posse-controllers",
     namespace: str = "",
+    observer: Observer | None = None,
 ) -> None:
     """Run until cancelled. `component` signs the events, `namespace` narrows the caches."""
-    program = _Program(connection, world, tuple(controllers), component, namespace)
+    observer = observer or Observer()
+    connection = Connection(
+        observer.measured(connection.transport), world, namespace=connection.namespace
+    )
+    program = _Program(connection, world, tuple(controllers), component, namespace, observer)
     if election is None:
         await program.run(_always)
         return
@@ -100,6 +106,7 @@ async def run_controllers(
         )
         await leadership.acquire()
         log.info("%s leads as %s", election.name, election.identity)
+        observer.leads(True)
         working = asyncio.create_task(program.run(leadership.surely_held))
         keeping = asyncio.create_task(leadership.keep())
         try:
@@ -109,6 +116,7 @@ async def run_controllers(
             for task in (working, keeping):
                 task.cancel()
             outcomes = await asyncio.gather(working, keeping, return_exceptions=True)
+            observer.leads(False)
             await leadership.release()
         for outcome in outcomes:
             if isinstance(outcome, Exception):
@@ -127,6 +135,7 @@ class _Program:
     controllers: tuple[Controller, ...]
     component: str
     namespace: str
+    observer: Observer
 
     async def run(self, may_write: Callable[[], bool]) -> None:
         """Start caches, then each controller's workers once its own caches are whole."""
@@ -136,6 +145,9 @@ class _Program:
             _Loop.build(controller, self, recorder, informers, may_write)
             for controller in self.controllers
         ]
+        self.observer.watches([informer.cache for informer in informers.values()])
+        self.observer.queues({loop.controller.name: loop.queue for loop in loops})
+        self.observer.works()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(recorder.run())
@@ -156,6 +168,7 @@ class _Loop:
     context: Context
     queue: WorkQueue[Key]
     may_write: Callable[[], bool]
+    observer: Observer
 
     @classmethod
     def build(
@@ -200,7 +213,7 @@ class _Loop:
         for source in controller.reads:
             informer_of(source)
         context = Context(program.connection, program.world, recorder, informers, expectations)
-        return cls(controller, context, queue, may_write)
+        return cls(controller, context, queue, may_write, program.observer)
 
     async def run(self) -> None:
         for informer in self.context.informers.values():
@@ -222,19 +235,23 @@ class _Loop:
         if not self.may_write():
             self.queue.retry(key)
             return
+        began, result = self.context.world.monotonic(), "ok"
         try:
             after = await self.controller.reconcile(self.context, key)
         except (Conflict, ForeignObjectError) as blocked:
             # Ordinary life: our view was old, or somebody is in the way for now.
             log.debug("%s %s/%s: %s", self.controller.name, *key, blocked)
             self.queue.retry(key)
+            result = "blocked"
         except KubeError as error:
             pause = error.retry_after if isinstance(error, ApiError) else None
             delay = self.queue.retry(key, at_least=pause or 0.0)
             log.warning("%s %s/%s: %s; again in %.1fs", self.controller.name, *key, error, delay)
+            result = "failed"
         except Exception:  # one object that trips the code must not stop the others
             self.queue.retry(key)
             log.exception("%s %s/%s", self.controller.name, *key)
+            result = "crashed"
         else:
             self.queue.forget(key)
             # What is still expected and never comes must not keep the key asleep.
@@ -242,6 +259,8 @@ class _Loop:
             for moment in (after, lapse):
                 if moment is not None:
                     self.queue.add_after(key, moment)
+        took = self.context.world.monotonic() - began
+        self.observer.reconciled(self.controller.name, result, took)
 
 
 def _owner_among(kind: Kind) -> Keys:

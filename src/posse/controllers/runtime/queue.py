@@ -74,6 +74,11 @@ class WorkQueue(Generic[K]):
         """The key succeeded: its next failure starts again with the shortest delay."""
         self._failures.pop(key, None)
 
+    @property
+    def failing(self) -> int:
+        """How many keys have failed and not succeeded since."""
+        return len(self._failures)
+
     def failures(self, key: K) -> int:
         return self._failures.get(key, 0)
 
