@@ -42,6 +42,10 @@ class Authority:
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
+    def key_pem(self) -> bytes:
+        return _key_pem(self._key)
+
+    @property
     def expires(self) -> float:
         """Seconds since the epoch."""
         return self._certificate.not_valid_after_utc.timestamp()
@@ -102,15 +106,25 @@ class Authority:
     @staticmethod
     def load(directory: Path, world: World) -> Authority:
         """The one stored there; FileNotFoundError where none is, ValueError for a broken one."""
-        certificate = x509.load_pem_x509_certificate((directory / _CERTIFICATE).read_bytes())
+        certificate = (directory / _CERTIFICATE).read_bytes()
+        key = (directory / _KEY).read_bytes()
         try:
-            key = serialization.load_pem_private_key((directory / _KEY).read_bytes(), password=None)
+            return Authority.read(certificate, key, world)
+        except ValueError as error:
+            raise ValueError(f"{directory}: {error}") from error
+
+    @staticmethod
+    def read(certificate_pem: bytes, key_pem: bytes, world: World) -> Authority:
+        """The one that these say; ValueError where they do not say one."""
+        certificate = x509.load_pem_x509_certificate(certificate_pem)
+        try:
+            key = serialization.load_pem_private_key(key_pem, password=None)
         except (TypeError, UnsupportedAlgorithm) as error:
-            raise ValueError(f"{directory / _KEY} cannot be read: {error}") from error
+            raise ValueError(f"the authority's key cannot be read: {error}") from error
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError(f"{directory / _KEY} holds no elliptic-curve key")
+            raise ValueError("the authority's key is no elliptic-curve key")
         if key.public_key() != certificate.public_key():
-            raise ValueError(f"{directory / _KEY} is not the key of {directory / _CERTIFICATE}")
+            raise ValueError("the authority's key is not the key of its certificate")
         return Authority(certificate, key, world)
 
 

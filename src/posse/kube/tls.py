@@ -55,14 +55,17 @@ def _context(settings: Settings, pair: KeyPair | None) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if pair is not None:
         try:
-            _load(context, pair)
+            load_pair(context, pair)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the client certificate cannot be used: {error}") from None
     return context
 
 
-def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """ssl reads keys from files only, so the pair is in a file of ours for a moment."""
+def load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+    """What a context shows from now on; connections that are open keep what they were shown.
+
+    ssl reads keys from files only, so the pair is in a file of ours for a moment.
+    """
     handle, name = tempfile.mkstemp(prefix="posse-")  # readable by us alone
     try:
         with os.fdopen(handle, "wb") as file:
@@ -74,4 +77,4 @@ def _load(context: ssl.SSLContext, pair: KeyPair) -> None:
 
 def _no_password() -> str:
     """Without it OpenSSL would ask on the terminal and wait."""
-    raise ConfigError("the client key is encrypted; give one that is not")
+    raise ConfigError("the key is encrypted; give one that is not")

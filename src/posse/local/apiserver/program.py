@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import uvicorn
 
+from posse.kube.clients import ClientConnection
 from posse.kube.config import Settings
 from posse.kube.http import HttpTransport
 from posse.kube.transport import Transport
 from posse.local.apiserver.app import ApiServer
-from posse.local.apiserver.connections import ClientConnection
 from posse.local.apiserver.journal import SqliteJournal
 from posse.local.apiserver.store import Object, Store
 from posse.objects.raw import mapping, mappings, number, text

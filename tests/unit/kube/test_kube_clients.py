@@ -9,7 +9,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from posse.local.apiserver.connections import ClientConnection
+from posse.kube.clients import ClientConnection
 
 pytestmark = pytest.mark.looptime
 

@@ -1,6 +1,6 @@
 """One client's connection: the head of a request is of bounded size and comes in bounded time.
 
-Whoever is on this machine may connect, token or not. Nobody who says little, says it slowly or
+Whoever reaches the port may connect, token or not. Nobody who says little, says it slowly or
 never stops talking may take memory or sockets from the others.
 """
 
