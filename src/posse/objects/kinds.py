@@ -86,6 +86,14 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     ("crd", "crds"),
 )
 
+_WEBHOOKS = "admissionregistration.k8s.io"
+MUTATING_WEBHOOK_CONFIGURATION = Kind(
+    _WEBHOOKS, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", False
+)
+VALIDATING_WEBHOOK_CONFIGURATION = Kind(
+    _WEBHOOKS, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False
+)
+
 # Answered, never kept.
 SELF_SUBJECT_ACCESS_REVIEW = Kind(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False

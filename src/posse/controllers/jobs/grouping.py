@@ -13,13 +13,12 @@ import msgspec
 
 from posse.controllers.runtime import Manifest
 from posse.objects.jobs.parts import Part
+from posse.objects.jobs.queues import DEFAULT_QUEUE, named_queue
 from posse.objects.jobs.templates import requests_of
-from posse.objects.keys import EXPECTS, GANG, GROUP_NAME, QUEUE_NAME, TASK_SPEC, VOLCANO_GROUP_NAME
+from posse.objects.keys import EXPECTS, GANG, GROUP_NAME, TASK_SPEC, VOLCANO_GROUP_NAME
 from posse.objects.kinds import POD_GROUP
 from posse.objects.quantity import format_base_units
 from posse.objects.trainingjobs import SchedulingPolicy
-
-DEFAULT_QUEUE = "default"
 
 # Other dialects name the group in a label.
 _GROUP_ANNOTATIONS = (GROUP_NAME, VOLCANO_GROUP_NAME)
@@ -84,7 +83,7 @@ def pod_group(
 ) -> Manifest:
     """The PodGroup of a job. `parts` in the order in which their priority class counts."""
     spec: Manifest = {"minMember": min_member}
-    if queue := policy.queue or _queue_of(job_metadata):
+    if queue := named_queue(policy, job_metadata):
         spec["queue"] = queue
     if priority := policy.priority_class or _priority_of(parts):
         spec["priorityClassName"] = priority
@@ -158,13 +157,6 @@ def _written(amounts: Mapping[str, int]) -> dict[str, str]:
         resource: format_base_units(resource, amount)
         for resource, amount in sorted(amounts.items())
     }
-
-
-def _queue_of(job_metadata: Mapping[str, Any]) -> str:
-    for where in ("annotations", "labels"):
-        if queue := (job_metadata.get(where) or {}).get(QUEUE_NAME):
-            return str(queue)
-    return ""
 
 
 def _priority_of(parts: Iterable[Part]) -> str:

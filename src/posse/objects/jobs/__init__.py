@@ -6,6 +6,6 @@ refused later on, in the same words.
 mpi/           MPIJob
 replicas/      jobs of numbered replicas in a few roles; a kind of them is a declaration
 tf/            TFJob, declared
-parts.py, templates.py, policies.py    what they share: roles, pod templates, run policies
-wrongs.py                              how a mistake is worded
+parts.py, templates.py, policies.py, queues.py    what they share
+wrongs.py      how a mistake is worded
 """
