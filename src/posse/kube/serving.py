@@ -102,7 +102,7 @@ def listen(address: Address) -> socket.socket:
         bound.close()
         why = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror or error
         where = f"{address.host}:{address.port}"
-        raise OSError(error.errno, f"cannot listen on {where}: {why}") from error
+        raise OSError(f"cannot listen on {where}: {why}") from error
     return bound
 
 

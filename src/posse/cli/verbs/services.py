@@ -7,8 +7,9 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,7 +21,13 @@ from posse.local.supervisor import lifeline
 from posse.local.supervisor.services import run as run_in_home
 from posse.world import World
 
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from posse.kube.metering import ServiceMetrics
+
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound="ServiceMetrics")
 
 
 def _home(function: F) -> F:
@@ -76,6 +83,19 @@ def _beside_a_cluster(function: F) -> F:
             default="",
             help="Who holds the lease; drawn at random if not given.",
         ),
+        click.option(
+            "--metrics-address",
+            default=None,
+            metavar="HOST",
+            help="Where to listen for --metrics-port: every address in a pod, else 127.0.0.1.",
+        ),
+        click.option(
+            "--metrics-port",
+            type=click.IntRange(0, 65535),
+            default=0,
+            metavar="PORT",
+            help="Serve /healthz, /readyz and /metrics on this port; 0 serves none.",
+        ),
     ):
         function = decorate(function)
     return function
@@ -84,19 +104,48 @@ def _beside_a_cluster(function: F) -> F:
 @verb("scheduler")
 @_beside_a_cluster
 @several("--claim", "claims", metavar="NAME,...", help="The schedulerNames whose pods are ours.")
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="The policy, in YAML; followed while it runs.",
+)
 def scheduler(
-    app: App, home: Path | None, lease_namespace: str, identity: str, claims: Values
+    app: App,
+    home: Path | None,
+    lease_namespace: str,
+    identity: str,
+    metrics_address: str | None,
+    metrics_port: int,
+    claims: Values,
+    policy: Path | None,
 ) -> int:
     """Run the scheduler."""
     if home is not None:
         return run_in_home("scheduler", home)
     from posse.scheduler.config import SchedulerConfig
+    from posse.scheduler.metrics import SchedulerMetrics
+    from posse.scheduler.policies import PolicyError, load_policy
     from posse.scheduler.program import run
 
+    if policy is not None:
+        try:
+            load_policy(policy)
+        except PolicyError as error:
+            raise click.ClickException(f"--policy: {error}") from error
     config = SchedulerConfig(
-        namespace=lease_namespace, identity=identity, claims=claims or SchedulerConfig().claims
+        namespace=lease_namespace,
+        identity=identity,
+        claims=claims or SchedulerConfig().claims,
+        policy_file=policy,
     )
-    return _run(app, lambda connection, world: run(config, connection, world))
+    return _run(
+        app,
+        (metrics_address, metrics_port),
+        SchedulerMetrics,
+        lambda connection, world, metrics: run(config, connection, world, observer=metrics),
+    )
 
 
 @verb("controllers")
@@ -108,12 +157,15 @@ def controllers(
     home: Path | None,
     lease_namespace: str,
     identity: str,
+    metrics_address: str | None,
+    metrics_port: int,
     gang_scheduler_name: str,
     kinds: Values,
 ) -> int:
     """Run the job controllers."""
     if home is not None:
         return run_in_home("controllers", home)
+    from posse.controllers.metrics import ControllersMetrics
     from posse.controllers.program import ControllersConfig, run
 
     config = ControllersConfig(
@@ -122,18 +174,36 @@ def controllers(
         gang_scheduler_name=gang_scheduler_name,
         kinds=kinds or ControllersConfig().kinds,
     )
-    return _run(app, lambda connection, world: run(config, connection, world))
+    return _run(
+        app,
+        (metrics_address, metrics_port),
+        ControllersMetrics,
+        lambda connection, world, metrics: run(config, connection, world, observer=metrics),
+    )
+
+
+def _in_a_pod(app: App) -> bool:
+    return app.options.kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def _settings(app: App) -> Settings:
-    if app.options.kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    if _in_a_pod(app):
         return in_cluster()
     named = app.options.kubeconfig
     return load_kubeconfig([Path(named)] if named else None, app.options.context)
 
 
-def _run(app: App, service: Callable[[Connection, World], Coroutine[Any, Any, None]]) -> int:
+def _run(
+    app: App,
+    listening: tuple[str | None, int],
+    measure: Callable[[CollectorRegistry, World], M],
+    service: Callable[[Connection, World, M | None], Coroutine[Any, Any, None]],
+) -> int:
     import uvloop
+    from prometheus_client import CollectorRegistry
+
+    from posse.kube.expiry import CertificateDays, sources_of
+    from posse.kube.serving import EVERYWHERE, LOOPBACK, Address, Diagnostics, serving
 
     level = (app.options.loglevel or "info").upper().replace("WARN", "WARNING")
     logging.basicConfig(
@@ -145,11 +215,19 @@ def _run(app: App, service: Callable[[Connection, World], Coroutine[Any, Any, No
     settings, world = _settings(app), World.real()
 
     async def main() -> None:
-        connection = connect(settings, world)
-        try:
-            await lifeline.hold(service(connection, world))
-        finally:
-            await connection.close()
+        async with AsyncExitStack() as stack:
+            connection = connect(settings, world)
+            stack.push_async_callback(connection.close)
+            metrics = None
+            host, port = listening
+            if port:
+                registry = CollectorRegistry()
+                CertificateDays(registry, world, sources_of(settings))
+                metrics = measure(registry, world)
+                address = Address(host or (EVERYWHERE if _in_a_pod(app) else LOOPBACK), port)
+                told = Diagnostics(registry, metrics.unready)
+                await stack.enter_async_context(serving(told, address))
+            await lifeline.hold(service(connection, world, metrics))
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
