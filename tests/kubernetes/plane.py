@@ -89,16 +89,8 @@ class ControlPlane:
     def start(self) -> None:
         """The servers. Controllers come later: they look for new kinds only every half minute."""
         self.etcd.start()
-        self.start_api_server()
-
-    def start_api_server(self) -> None:
         self.api_server.start()
         self._until(self.ready, "kube-apiserver is ready")
-
-    def restart_api_server(self) -> None:
-        """Killed and started again on the same port, with the same etcd behind it."""
-        self.api_server.kill()
-        self.start_api_server()
 
     def ready(self) -> bool:
         return self.kubectl("get", "--raw", "/readyz", check=False).returncode == 0

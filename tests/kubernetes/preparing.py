@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from posse.local.supervisor.preparing import DEFAULT_QUEUE
-from tests.kubernetes.plane import ACCOUNTS, SYSTEM, Plane
+from posse.client.installing import Options, objects
+from tests.kubernetes.plane import SYSTEM, Plane
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+_PROGRAMS = ("Deployment", "PodDisruptionBudget", "Service")
 
 
 def prepare(plane: Plane) -> None:
-    plane.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+    """As installed, with the roles that an installation has; our services run in the tests."""
+    made = installation()
+    definitions = [obj for obj in made if obj["kind"] == "CustomResourceDefinition"]
+    _apply(plane, definitions)
     plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-    for manifest in (namespace(), *permissions(), DEFAULT_QUEUE):
-        plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
+    _apply(plane, [obj for obj in made if obj not in definitions])
 
 
-def namespace() -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}
+def installation() -> list[dict[str, Any]]:
+    made = objects(Options(namespace=SYSTEM))
+    return [obj for obj in made if obj["kind"] not in _PROGRAMS]
 
 
-def permissions() -> list[dict[str, Any]]:
-    return [
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": account},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": "cluster-admin",
-            },
-            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM}],
-        }
-        for account in ACCOUNTS
-    ]
+def _apply(plane: Plane, objects: list[dict[str, Any]]) -> None:
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+    plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(listed))

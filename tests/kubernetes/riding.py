@@ -13,8 +13,10 @@ from typing import Any
 
 from posse.controllers.program import ControllersConfig
 from posse.controllers.program import run as run_controllers
-from posse.kube import Connection, connect
+from posse.kube.connection import Connection
 from posse.kube.errors import NotFound
+from posse.kube.http import HttpTransport
+from posse.kube.transport import Transport
 from posse.local.node.kubelet import KubeletApi
 from posse.local.node.program import NodeConfig
 from posse.local.node.program import run as run_nodes
@@ -22,8 +24,9 @@ from posse.local.node.serving import listen, serve
 from posse.objects import kinds
 from posse.scheduler.config import SchedulerConfig
 from posse.scheduler.program import run as run_scheduler
+from posse.virtual.faults import Line
 from posse.world import World
-from tests.kubernetes.plane import Plane
+from tests.kubernetes.plane import ADMIN, SYSTEM, Plane
 
 CLAIMS = ("posse", "volcano", "kube-batch")
 # As long as nothing is watched to happen where each second is one.
@@ -42,26 +45,33 @@ class RealRide:
         self._plane = plane
         self._nodes = nodes
         self._connections: list[Connection] = []
+        self.lines: dict[str, Line] = {}
+        self.memories: dict[str, Memory] = {}
+        """The way of each service to the API server, and what it remembers: a story spoils them."""
         self.connection = self.connect()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._services: dict[str, Service] = {
             "node": self._run_nodes,
             "controllers": lambda: run_controllers(
-                ControllersConfig(identity="controllers"),
-                self.connect("posse-controllers"),
+                ControllersConfig(identity="controllers", namespace=SYSTEM),
+                self.connect("posse-controllers", "controllers"),
                 self.world,
             ),
             "scheduler": lambda: run_scheduler(
-                SchedulerConfig(identity="scheduler", claims=CLAIMS),
-                self.connect("posse-scheduler"),
+                SchedulerConfig(identity="scheduler", namespace=SYSTEM, claims=CLAIMS),
+                self.connect("posse-scheduler", "scheduler"),
                 self.world,
             ),
         }
 
-    def connect(self, user: str = "admin") -> Connection:
-        made = connect(self._plane.settings(user), self.world)
-        self._connections.append(made)
-        return made
+    def connect(self, user: str = ADMIN, service: str = "") -> Connection:
+        """As a user; a connection of a service goes over a line of its own."""
+        transport: Transport = HttpTransport(self._plane.settings(user), self.world)
+        if service:
+            transport = self.memories[service] = Memory(transport)
+            transport = self.lines[service] = Line(transport, service, lambda *_: None)
+        self._connections.append(Connection(transport, self.world))
+        return self._connections[-1]
 
     def start(self, service: str) -> None:
         self._tasks[service] = asyncio.create_task(self._services[service](), name=service)
@@ -135,7 +145,7 @@ class RealRide:
             nodes=tuple(self._nodes), token=_TOKEN, kubelet_port=bound.getsockname()[1]
         )
         try:
-            await run_nodes(config, self.connect(), self.world, on_api=open_door)
+            await run_nodes(config, self.connect(ADMIN, "node"), self.world, on_api=open_door)
         finally:
             for door in doors:
                 door.cancel()
