@@ -6,12 +6,13 @@ PY = $(BIN)/python
 # One worker per core, but never fewer than two: many tests wait for processes, not for a core.
 WORKERS = $(shell $(PY) -c 'import os; print(max(2, min(8, os.cpu_count() or 2)))')
 
-.PHONY: help setup demo test test-kubernetes check format lock generate bench clean
+.PHONY: help setup demo test test-kubernetes test-tools check format lock generate bench clean
 
 help:
 	@echo "make demo      see gang scheduling happen on a cluster of its own (about a minute)"
 	@echo "make test      run every test that needs no real Kubernetes"
 	@echo "make test-kubernetes  the cluster tests and more on a real control plane, built with Go if need be"
+	@echo "make test-tools  other people's clients for the tests: kubectl, the Python clients"
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine and the embedded cluster on this machine"
@@ -36,6 +37,11 @@ test: setup
 test-kubernetes: setup
 	@$(PY) -m tests.kubernetes.building
 	$(PY) -m pytest -q tests/kubernetes
+
+# kubectl of Debian and of today, and the Python clients: where the cluster tests do not find them,
+# they say so and skip. Needs the network; Go for today's kubectl, apt for Debian's.
+test-tools: setup
+	$(PY) -m tests.cluster.tools
 
 check: setup
 	$(BIN)/ruff format --check --quiet .
@@ -73,6 +79,7 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 lock:
 	$(LOCK) -o requirements/runtime.txt
 	$(LOCK) --extra dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(LOCK) --extra clients -c requirements/dev.txt -o requirements/clients.txt
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
