@@ -88,10 +88,14 @@ async def _roll(
             },
             metadata["namespace"],
         )
-        way = "up" if size > before else "down"
-        message = f"Scaled {way} replica set {name} from {before} to {size}"
-        context.recorder.record(deployment, "ScalingReplicaSet", message, kind=DEPLOYMENT)
+        _tell_size(context, deployment, name, before, size)
     return waiting
+
+
+def _tell_size(context: Context, deployment: Manifest, name: str, before: int, size: int) -> None:
+    way = "up" if size > before else "down"
+    message = f"Scaled {way} replica set {name} from {before} to {size}"
+    context.recorder.record(deployment, "ScalingReplicaSet", message, kind=DEPLOYMENT)
 
 
 async def _create(context: Context, deployment: Manifest, sets: list[Manifest]) -> Manifest:
@@ -119,6 +123,8 @@ async def _create(context: Context, deployment: Manifest, sets: list[Manifest]) 
         },
     }
     made = await create_owned(context.connection, REPLICA_SET, replica_set)
+    if size := replica_set["spec"]["replicas"]:
+        _tell_size(context, deployment, metadata_of(made)["name"], 0, size)
     await _annotate(context, deployment, _revision([*sets, made]))
     return made
 
