@@ -12,7 +12,7 @@ from collections.abc import Callable
 from posse.local.apiserver import statuses
 from posse.local.apiserver.cluster import Cluster
 from posse.local.apiserver.intake import WriteOptions, read_body, read_object, read_patched
-from posse.local.apiserver.patching import PatchError, apply_patch
+from posse.local.apiserver.patching import PatchError, apply_patch, check_format
 from posse.local.apiserver.reading import view_of
 from posse.local.apiserver.registry import Resource
 from posse.local.apiserver.requests import Request
@@ -107,6 +107,10 @@ def _makes(cluster: Cluster, target: Target, obj: Object) -> bool:
 async def patch(cluster: Cluster, request: Request, target: Target) -> Reply:
     options = WriteOptions.of(request, "PatchOptions")
     content_type = request.header("content-type")
+    try:
+        check_format(content_type, target.kind)  # whether or not there is something to patch
+    except PatchError as error:
+        raise statuses.Refusal(error.code, error.reason, error.message) from error
     body = await read_body(request)
     context = cluster.context(request.warnings)
 

@@ -12,7 +12,7 @@ from posse.objects.kinds import Kind
 from posse.objects.schemas.core import core_struct
 from posse.objects.schemas.notation import Named
 
-__all__ = ["PatchError", "apply_patch"]
+__all__ = ["PatchError", "apply_patch", "check_format"]
 
 _JSON = "application/json-patch+json"
 _MERGE = "application/merge-patch+json"
@@ -27,19 +27,26 @@ def apply_patch(
 
     Strategic merge patches need to know the kind's lists, so only built-in kinds take them.
     """
-    media_type = content_type.partition(";")[0].strip().lower()
-    struct = _struct(kind)
+    media_type, struct = check_format(content_type, kind)
     if media_type == _JSON:
         patched = apply_operations(copied(current), copied(patch))
     elif media_type == _MERGE:
         patched = merging.merge(copied(current), _map(copied(patch)))
-    elif media_type == _STRATEGIC and struct is not None:
-        patched = strategic.merge(copied(current), _map(copied(patch)), struct)
     else:
-        raise _unsupported(media_type, struct)
+        assert struct is not None
+        patched = strategic.merge(copied(current), _map(copied(patch)), struct)
     if not isinstance(patched, dict):
         raise unprocessable("the patched object must be an object")
     return patched
+
+
+def check_format(content_type: str, kind: Kind) -> tuple[str, Named | None]:
+    """The patch's media type and the kind's struct; 415 if the kind takes no such patch."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    struct = _struct(kind)
+    if media_type in (_JSON, _MERGE) or (media_type == _STRATEGIC and struct is not None):
+        return media_type, struct
+    raise _unsupported(media_type, struct)
 
 
 def _struct(kind: Kind) -> Named | None:
