@@ -111,6 +111,7 @@ async def serving(app: Diagnostics, address: Address) -> AsyncIterator[int]:
     """Serves for the length of the block, which gets the port."""
     disable_created_metrics()  # type: ignore[no-untyped-call]
     bound = listen(address)
+    bound.listen()  # whoever comes from here on is answered, if a moment later
     server = _Server(
         uvicorn.Config(
             app,

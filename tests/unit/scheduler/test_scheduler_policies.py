@@ -1,0 +1,212 @@
+"""The policy file, and what a frozen scheduler does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from posse.engine.policy import Policy
+from posse.scheduler.fencing import Fence, WriteWhileFrozen
+from posse.scheduler.observing import Observer
+from posse.scheduler.policies import Policies, PolicyError, load_policy, read_policy
+from tests.unit.scheduler.rig import Rig, group, pod
+
+pytestmark = pytest.mark.looptime
+
+LEASE = "/leases"
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("", Policy()),
+        ("# nothing but words\n", Policy()),
+        ("{}", Policy()),
+        ("frozen: true", Policy(frozen=True)),
+        ("releaseAfter: 90", Policy(release_after=90.0)),
+        ("releaseAfter: 1m30s\nsearchSteps: 5", Policy(release_after=90.0, search_steps=5)),
+        ('{"frozen": false, "searchSteps": 1}', Policy(search_steps=1)),
+    ],
+)
+async def test_what_a_file_says(text: str, policy: Policy) -> None:
+    assert read_policy(text) == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("frosen: true", "unknown key frosen; did you mean frozen?"),
+        ("release_after: 5", "unknown key release_after; did you mean releaseAfter?"),
+        ("colour: red", "unknown key colour; known are frozen, releaseAfter, searchSteps"),
+        ("3: 4", "unknown key 3; known are frozen, releaseAfter, searchSteps"),
+        ("frozen: yes please", "frozen must be true or false, not 'yes please'"),
+        ("frozen: 1", "frozen must be true or false, not 1"),
+        ("frozen:", "frozen must be true or false, not None"),
+        ("releaseAfter: -1", "releaseAfter must be seconds or a duration such as 30s, not -1"),
+        ("releaseAfter: .nan", "releaseAfter must be seconds or a duration such as 30s, not nan"),
+        ("releaseAfter: .inf", "releaseAfter must be seconds or a duration such as 30s, not inf"),
+        ("releaseAfter: true", "releaseAfter must be seconds or a duration such as 30s, not True"),
+        (
+            "releaseAfter: soon",
+            "releaseAfter must be seconds or a duration such as 30s, not 'soon'",
+        ),
+        ("searchSteps: 0", "searchSteps must be a whole number from 1 to 1000000000, not 0"),
+        ("searchSteps: 1.5", "searchSteps must be a whole number from 1 to 1000000000, not 1.5"),
+        ("frozen: true\nfrozen: false", "frozen is there twice"),
+        ("- frozen", "must be a mapping of keys to values"),
+        ("frozen: [", "not YAML: "),
+        ("? [a]\n: b", "not YAML: "),
+        ("[" * 5000, "not YAML: "),
+        ("a: !!python/object:os.system x", "not YAML: "),
+    ],
+)
+async def test_what_is_wrong_is_named(text: str, says: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        read_policy(text)
+    assert str(raised.value).startswith(says)
+    assert "\n" not in str(raised.value)
+
+
+async def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    with pytest.raises(PolicyError, match=r"policy.yaml: No such file"):
+        load_policy(file)
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(PolicyError, match=r"policy.yaml: not UTF-8"):
+        load_policy(file)
+    file.write_bytes(b"#" * (2 << 20))
+    with pytest.raises(PolicyError, match=r"policy.yaml: larger than 1 MiB"):
+        load_policy(file)
+
+
+async def test_a_bad_file_keeps_the_last_good_policy_and_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("searchSteps: 7")
+    policies = Policies(Policy(), file, Observer())
+    following = asyncio.create_task(policies.follow())
+    file.write_text("searchSteps: many")
+    await asyncio.sleep(20)
+    assert policies.current == Policy(search_steps=7)
+    assert "searchSteps must be" in policies.problem
+    said = [r for r in caplog.records if "the last good one stays in force" in r.getMessage()]
+    assert len(said) == 1
+    file.unlink()
+    await asyncio.sleep(5)
+    assert policies.current == Policy(search_steps=7)
+    file.write_text("searchSteps: 8")
+    await asyncio.sleep(5)
+    assert policies.current == Policy(search_steps=8)
+    assert policies.problem == ""
+    following.cancel()
+
+
+async def test_a_scheduler_does_not_start_with_a_bad_file(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("colour: red")
+    with pytest.raises(PolicyError, match="unknown key colour"):
+        await Rig().start(policy_file=file)
+
+
+def _other_writes(rig: Rig) -> list[str]:
+    return [f"{w.method} {w.path}" for w in rig.api.writes if LEASE not in w.path]
+
+
+async def test_frozen_it_decides_and_logs_and_writes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "posse.scheduler")
+    rig = Rig()
+    rig.nodes(2)
+    rig.gang("fits", 2)
+    rig.gang("large", 3)
+    rig.api.put("podgroups", group("bad", 1, annotations={"posse.dev/expects": "nonsense"}))
+    async with rig.running(policy=Policy(frozen=True)):
+        await rig.settle(60)
+        assert _other_writes(rig) == []
+        assert rig.api.placed() == {}
+    said = [r.getMessage() for r in caplog.records]
+    assert "frozen: ns/fits would start: bind ns/fits-0 to n0, ns/fits-1 to n1" in said
+    assert any(s.startswith("frozen: ns/large waits: ") for s in said)
+    assert any(s.startswith("frozen: no event Quarantined: ") for s in said)
+
+
+async def test_frozen_a_half_bound_gang_is_let_go_in_words_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "posse.scheduler")
+    rig = Rig()
+    rig.nodes(1)
+    rig.api.put("podgroups", group("half", 2))
+    rig.api.put("pods", pod("half-0", "half", nodeName="n0"))
+    rig.api.put("pods", pod("half-1", "half"))
+    async with rig.running(policy=Policy(frozen=True, release_after=5.0)):
+        await rig.settle(60)
+        assert _other_writes(rig) == []
+    said = [r.getMessage() for r in caplog.records]
+    assert any(s.startswith("frozen: ns/half would be let go (ns/half-0): ") for s in said)
+
+
+async def test_what_was_decided_counts_for_what_follows(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "posse.scheduler")
+    rig = Rig()
+    rig.nodes(1)
+    rig.gang("first", 1)
+    async with rig.running(policy=Policy(frozen=True)):
+        await rig.settle()
+        rig.gang("second", 1)
+        await rig.settle()
+    said = [r.getMessage() for r in caplog.records]
+    assert "frozen: ns/first would start: bind ns/first-0 to n0" in said
+    assert any(s.startswith("frozen: ns/second waits: ") for s in said)
+
+
+async def test_thawed_by_the_file_it_starts_what_waits_and_frozen_again_it_stops(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("frozen: true")
+    rig = Rig()
+    rig.nodes(2)
+    rig.gang("a", 2)
+    async with rig.running(policy_file=file):
+        await rig.settle(30)
+        assert rig.api.placed() == {}
+        file.write_text("frozen: false")
+        await rig.until(lambda: len(rig.bound_of("a")) == 2)
+        await rig.settle(10)
+        file.write_text("frozen: true")
+        await rig.settle(10)
+        rig.api.delete("pods", "a-0")
+        rig.api.delete("pods", "a-1")
+        rig.gang("b", 2)
+        before = _other_writes(rig)
+        await rig.settle(60)
+        assert rig.bound_of("b") == {}
+        assert _other_writes(rig) == before
+
+
+async def test_a_change_of_policy_keeps_the_lease(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("")
+    rig = Rig()
+    rig.nodes(1)
+    async with rig.running(policy_file=file):
+        await rig.settle()
+        file.write_text("frozen: true")
+        for _ in range(200):
+            await asyncio.sleep(0.1)
+            lease = rig.api.get("leases", "posse-scheduler", "kube-system")
+            assert lease["spec"]["holderIdentity"] == "one"
+
+
+async def test_the_fence_lets_nothing_through_while_frozen() -> None:
+    rig = Rig()
+    fence = Fence(rig.api, lambda: True, frozen=True)
+    with pytest.raises(WriteWhileFrozen):
+        await fence.request("POST", "/api/v1/namespaces/ns/pods/a/binding", body=b"{}")
+    assert rig.api.attempts == []
