@@ -22,7 +22,7 @@ from posse.objects.keys import GROUP_NAME
 from posse.objects.times import parse_time
 from posse.virtual.faults import TOO_MANY, Fault, Loss
 from tests.kubernetes.bystanding import Bystander, bystander
-from tests.kubernetes.plane import ADMIN, ControlPlane
+from tests.kubernetes.plane import ADMIN, SYSTEM, ControlPlane
 from tests.kubernetes.programs import Program
 from tests.kubernetes.riding import RealBackend, RealRide
 
@@ -176,6 +176,8 @@ def schedulers(control_plane: ControlPlane, tmp_path: Path) -> Iterator[dict[str
                 "scheduler",
                 f"--kubeconfig={control_plane.kubeconfig(user)}",
                 f"--identity={user}",
+                f"--lease-namespace={SYSTEM}",
+                f"--lease-namespace={SYSTEM}",
             ],
             tmp_path,
             {"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
@@ -188,7 +190,7 @@ def schedulers(control_plane: ControlPlane, tmp_path: Path) -> Iterator[dict[str
 
 
 async def leads(ride: RealRide, identity: str) -> bool:
-    leases = (await ride.connection.list(kinds.LEASE, "kube-system")).items
+    leases = (await ride.connection.list(kinds.LEASE, SYSTEM)).items
     held = {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") for lease in leases}
     return held.get("posse-scheduler") == identity
 
@@ -196,7 +198,7 @@ async def leads(ride: RealRide, identity: str) -> bool:
 async def under_one_leader(ride: RealRide, schedulers: dict[str, Program]) -> Program:
     """The first leads before the second looks; returns the first."""
     await ride.connection.delete_collection(
-        kinds.LEASE, "kube-system", fields="metadata.name=posse-scheduler"
+        kinds.LEASE, SYSTEM, fields="metadata.name=posse-scheduler"
     )
     first, second = schedulers["posse-scheduler"], schedulers[ADMIN]
     first.start()
