@@ -27,6 +27,7 @@ from posse.scheduler.program import run as run_scheduler
 from posse.virtual.faults import Line
 from posse.world import World
 from tests.kubernetes.plane import ADMIN, SYSTEM, Plane
+from tests.kubernetes.remembering import Memory
 
 CLAIMS = ("posse", "volcano", "kube-batch")
 # As long as nothing is watched to happen where each second is one.
