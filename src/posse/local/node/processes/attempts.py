@@ -104,6 +104,8 @@ class Attempt:
 
     async def end(self, grace: float, patience: float = 15.0) -> None:
         """Nothing of it runs when this returns."""
+        if self._bell is None and not self.watch():
+            self.conclude()
         self.order({"stop": grace})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace + patience):

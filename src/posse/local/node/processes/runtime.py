@@ -176,6 +176,7 @@ class ProcessRuntime:
         for mine in self._pods.values():
             for attempt in mine.running.values():
                 attempt.unwatch()
+            mine.running.clear()
 
     async def logs(self, pod: Manifest, container: str, wanted: LogRequest) -> AsyncIterator[bytes]:
         place = PodPlace(self._config.pods / str(pod["metadata"]["uid"]))

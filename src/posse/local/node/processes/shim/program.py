@@ -238,7 +238,8 @@ class Shim:
                 return
             self._send({"run": PRE_STOP, "argv": hook["argv"]})
             return
-        self._term_at = now
+        if grace > 0:
+            self._term_at = now
 
     def _tick(self) -> None:
         reap()
