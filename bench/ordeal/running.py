@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ class Runner:
         # A deleted pod keeps its name until its process has ended.
         if await self._find(name) is not None:
             return
-        mark = str(self._chance.randrange(10**8, 10**9))
+        mark = f"{os.getpid()}{self._chance.randrange(10**8, 10**9)}"
         self.marks.append(mark)
         container = {"name": "c", "image": "none", "command": ["sleep", mark]}
         spec = {"containers": [container], "terminationGracePeriodSeconds": 1}

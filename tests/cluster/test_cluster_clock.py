@@ -13,9 +13,9 @@ from posse.local.node.manifests import simulated_nodes
 from posse.objects import keys, kinds
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
-from posse.virtual.cluster import VirtualCluster
 from posse.virtual.world import LoopClock
 from posse.world import World
+from tests.cluster.backends import VirtualRide
 from tests.cluster.riding import mpi, pods_of, seated, training, wait_for_status
 
 DAY = 86_400.0
@@ -33,20 +33,21 @@ class SetClock(LoopClock):
 
 
 @asynccontextmanager
-async def ticking(nodes: int = 2, gpus: int = 2) -> AsyncIterator[tuple[VirtualCluster, SetClock]]:
+async def ticking(nodes: int = 2, gpus: int = 2) -> AsyncIterator[tuple[VirtualRide, SetClock]]:
     clock = SetClock(asyncio.get_running_loop())
     world = World(clock, random.Random(0))
-    async with VirtualCluster(world, simulated_nodes(nodes, gpus=gpus)) as cluster:
+    cluster = VirtualRide(world, simulated_nodes(nodes, gpus=gpus))
+    async with cluster:
         await cluster.until(lambda: _ready(cluster, nodes), "every node is Ready")
         yield cluster, clock
 
 
-async def _ready(cluster: VirtualCluster, count: int) -> bool:
+async def _ready(cluster: VirtualRide, count: int) -> bool:
     listed = await cluster.connection.list(kinds.NODE, model=Node)
     return sum(node.ready for node in listed.items) == count
 
 
-async def _attempts(cluster: VirtualCluster, name: str) -> int:
+async def _attempts(cluster: VirtualRide, name: str) -> int:
     pod = await cluster.connection.get(kinds.POD, name, "default", model=Pod)
     return sum(status.restart_count for status in pod.status.container_statuses)
 
