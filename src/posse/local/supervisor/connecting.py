@@ -10,6 +10,9 @@ from posse.local.supervisor.states import Address
 from posse.world import World
 
 
+def settings_for(home: Home, address: Address, user: str) -> Settings:
+    return Settings(server=address.server, ca_file=home.authority, token_file=home.token(user))
+
+
 def connect(home: Home, address: Address, user: str, world: World) -> Connection:
-    settings = Settings(server=address.server, ca_file=home.authority, token_file=home.token(user))
-    return open_connection(settings, world)
+    return open_connection(settings_for(home, address, user), world)

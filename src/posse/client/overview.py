@@ -1,0 +1,298 @@
+"""A cluster and what Posse does in it, as an operator sees it; as much as one is allowed to see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import msgspec
+
+from posse.client.installing.marking import VERSION_LABEL, labels_of
+from posse.client.installing.options import NAMESPACE
+from posse.client.nodes import read_nodes
+from posse.controllers.program import LEASE_NAME as CONTROLLERS
+from posse.kube.connection import Connection
+from posse.kube.errors import Forbidden, NotFound
+from posse.objects.groups import PodGroup
+from posse.objects.keys import GROUP_NAME, VOLCANO_GROUP_NAME
+from posse.objects.kinds import (
+    DEPLOYMENT,
+    LEASE,
+    MPI_JOB,
+    NODE,
+    POD,
+    POD_GROUP,
+    POD_GROUPS,
+    QUEUE,
+    TF_JOB,
+    Kind,
+)
+from posse.objects.meta import Condition, ObjectMeta
+from posse.objects.nodes import Node
+from posse.objects.pods import Pod
+from posse.objects.raw import mapping, mappings, number, text
+from posse.objects.times import parse_time
+from posse.scheduler.config import LEASE_NAME as SCHEDULER
+from posse.version import __version__
+
+T = TypeVar("T")
+
+LEASES = {"scheduler": SCHEDULER, "controllers": CONTROLLERS}
+LEASE_NAMESPACES = (NAMESPACE, "kube-system")
+KINDS: tuple[Kind, ...] = (POD_GROUP, QUEUE, MPI_JOB, TF_JOB)
+NEEDED = (POD_GROUP, QUEUE)
+"""What the scheduler cannot do without; job kinds may be somebody else's, or nobody's."""
+
+_SKEW = 2.0
+_RENEWED_WITHIN = 5.0
+_SETTLED = ("Running", "Completed")
+
+
+class Leader(msgspec.Struct, frozen=True, kw_only=True):
+    service: str
+    lease: str  # namespace/name
+    holder: str
+    renewed: str  # when, on the holder's clock
+    alive: bool
+
+
+class Deployed(msgspec.Struct, frozen=True, kw_only=True):
+    """One Deployment of the installation."""
+
+    name: str
+    ready: int
+    wanted: int
+    version: str
+    image: str
+
+
+class WaitingGang(msgspec.Struct, frozen=True, kw_only=True):
+    namespace: str
+    name: str
+    reason: str
+    sentence: str
+    since: str  # when it began to wait for this kind of reason
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    context: str = ""
+    server: str = ""
+    kubernetes: str = ""
+    program: str = __version__  # of this program, not of what is installed
+    ready: bool = False
+    problems: tuple[str, ...] = ()
+    leaders: tuple[Leader, ...] = ()
+    deployments: tuple[Deployed, ...] = ()
+    nodes: int = 0
+    nodes_ready: int = 0
+    gpus: int = 0
+    gpus_allocated: int = 0
+    kinds: dict[str, bool] = {}  # which of Posse's kinds are served
+    waiting: tuple[WaitingGang, ...] = ()
+    hidden: tuple[str, ...] = ()  # what one may not see
+
+
+async def look(connection: Connection, namespace: str) -> Overview:
+    """KubeError only when there is no cluster to speak of; what is forbidden is named.
+
+    Where one may not look into every namespace, gangs are those of `namespace`.
+    """
+    version = await connection.version()
+    return await _Looking(connection, namespace).overview(text(version, "gitVersion"))
+
+
+class _Looking:
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._hidden: dict[str, None] = {}
+
+    async def overview(self, kubernetes: str) -> Overview:
+        kinds = {kind.qualified: await self._served(kind) for kind in KINDS}
+        leaders = await self._leaders()
+        deployments = await self._allowed(f"deployments in {NAMESPACE}", self._deployments(), ())
+        nodes: list[Node] = await self._allowed("nodes", self._all_nodes(), [])
+        pods = await self._everywhere(POD, Pod)
+        used = read_nodes(nodes, pods)
+        waiting = [*await self._waiting_groups(), *_waiting_pods(pods)]
+        waiting.sort(key=lambda gang: (gang.since, gang.namespace, gang.name))
+        leases_seen = "leases" not in self._hidden
+        problems = _problems(kinds, leaders, deployments, leases_seen=leases_seen)
+        return Overview(
+            kubernetes=kubernetes,
+            ready=not problems,
+            problems=problems,
+            leaders=leaders,
+            deployments=deployments,
+            nodes=len(nodes),
+            nodes_ready=sum(node.ready for node in nodes),
+            gpus=sum(node.gpus for node in used),
+            gpus_allocated=sum(node.allocated for node in used),
+            kinds=kinds,
+            waiting=tuple(waiting),
+            hidden=tuple(self._hidden),
+        )
+
+    async def _allowed(self, what: str, asking: Awaitable[T], otherwise: T) -> T:
+        try:
+            return await asking
+        except Forbidden:
+            self._hidden[what] = None
+            return otherwise
+
+    async def _served(self, kind: Kind) -> bool:
+        try:
+            found = await self._connection.resources(kind.group, kind.version)
+        except NotFound:
+            return False
+        return any(text(resource, "name") == kind.plural for resource in found)
+
+    async def _leaders(self) -> tuple[Leader, ...]:
+        found: list[Leader] = []
+        for service, name in LEASES.items():
+            for namespace in LEASE_NAMESPACES:
+                lease = await self._allowed("leases", self._lease(name, namespace), None)
+                if lease is not None:
+                    found.append(await self._leader(service, namespace, lease))
+                    break
+        return tuple(found)
+
+    async def _lease(self, name: str, namespace: str) -> dict[str, Any] | None:
+        try:
+            return await self._connection.get(LEASE, name, namespace)
+        except NotFound:
+            return None
+
+    async def _leader(self, service: str, namespace: str, lease: dict[str, Any]) -> Leader:
+        name = text(lease.get("metadata"), "name")
+        alive = _fresh(lease, self._connection.world.now())
+        if not alive and _holder(lease):
+            # The holder's clock is not ours: only a renewal that we see proves anything.
+            await asyncio.sleep(_RENEWED_WITHIN)
+            again = await self._lease(name, namespace)
+            alive = again is not None and again.get("spec") != lease.get("spec")
+            lease = again or lease
+        return Leader(
+            service=service,
+            lease=f"{namespace}/{name}",
+            holder=_holder(lease),
+            renewed=text(lease.get("spec"), "renewTime"),
+            alive=alive and bool(_holder(lease)),
+        )
+
+    async def _deployments(self) -> tuple[Deployed, ...]:
+        listed = await self._connection.list(DEPLOYMENT, NAMESPACE)
+        found = []
+        for deployment in listed.items:
+            wanted = number(mapping(deployment, "spec"), "replicas")
+            containers = mappings(deployment, "spec", "template", "spec", "containers")
+            found.append(
+                Deployed(
+                    name=text(deployment.get("metadata"), "name"),
+                    ready=number(mapping(deployment, "status"), "readyReplicas") or 0,
+                    wanted=1 if wanted is None else wanted,
+                    version=labels_of(deployment).get(VERSION_LABEL, ""),
+                    image=text(containers[0], "image") if containers else "",
+                )
+            )
+        return tuple(sorted(found, key=lambda one: one.name))
+
+    async def _all_nodes(self) -> list[Node]:
+        return (await self._connection.list(NODE, model=Node)).items
+
+    async def _everywhere(self, kind: Kind, model: type[T]) -> list[T]:
+        try:
+            return (await self._connection.list(kind, model=model)).items
+        except Forbidden:
+            what = f"{kind.qualified} outside namespace {self._namespace}"
+            self._hidden[what] = None
+        within = self._connection.list(kind, self._namespace, model=model)
+        listing = await self._allowed(kind.qualified, within, None)
+        return listing.items if listing is not None else []
+
+    async def _waiting_groups(self) -> list[WaitingGang]:
+        found: list[WaitingGang] = []
+        for kind in POD_GROUPS:
+            try:
+                groups = await self._everywhere(kind, PodGroup)
+            except NotFound:
+                continue
+            found += [waiting for group in groups if (waiting := _waiting_group(group))]
+        return found
+
+
+def _waiting_group(group: PodGroup) -> WaitingGang | None:
+    if group.status.phase in _SETTLED:
+        return None
+    return _gang(group.metadata, group.status.conditions, ("Unschedulable", "True"))
+
+
+def _waiting_pods(pods: list[Pod]) -> list[WaitingGang]:
+    """Pods that are groups of one, and of which a scheduler has said why they wait."""
+    alone = [
+        _gang(pod.metadata, pod.status.conditions, ("PodScheduled", "False"))
+        for pod in pods
+        if not (pod.spec.node_name or pod.terminal or pod.metadata.deleting)
+        and not (pod.metadata.annotations.keys() & {GROUP_NAME, VOLCANO_GROUP_NAME})
+    ]
+    return [gang for gang in alone if gang is not None]
+
+
+def _gang(
+    metadata: ObjectMeta, conditions: list[Condition], telling: tuple[str, str]
+) -> WaitingGang | None:
+    for condition in conditions:
+        if (condition.type, condition.status) == telling:
+            return WaitingGang(
+                namespace=metadata.namespace,
+                name=metadata.name,
+                reason=condition.reason,
+                sentence=condition.message,
+                since=condition.last_transition_time or "",
+            )
+    return None
+
+
+def _problems(
+    kinds: dict[str, bool],
+    leaders: tuple[Leader, ...],
+    deployments: tuple[Deployed, ...],
+    *,
+    leases_seen: bool,
+) -> tuple[str, ...]:
+    needed = [kind.qualified for kind in NEEDED if not kinds[kind.qualified]]
+    if needed and not leaders and not deployments:
+        return ("Posse is not installed here; `posse install` installs it",)
+    found = [f"{name} is not served; `posse install` brings it" for name in needed]
+    led = {leader.service: leader for leader in leaders}
+    deployed = {one.name for one in deployments}
+    for service, lease in LEASES.items():
+        leader = led.get(service)
+        if leader is None:
+            if leases_seen and (service == "scheduler" or lease in deployed):
+                found.append(f"no {service} has ever led: there is no lease {lease}")
+        elif not leader.alive:
+            holder = f"{leader.holder} has stopped renewing" if leader.holder else "nobody holds"
+            found.append(f"no {service} leads: {holder} lease {leader.lease}")
+    found += [
+        f"{one.name}: {one.ready} of {one.wanted} replicas are ready"
+        for one in deployments
+        if one.ready < one.wanted
+    ]
+    return tuple(found)
+
+
+def _holder(lease: dict[str, Any]) -> str:
+    return text(lease.get("spec"), "holderIdentity")
+
+
+def _fresh(lease: dict[str, Any], now: float) -> bool:
+    """Whether it was renewed within its duration, if the clocks agree."""
+    spec = mapping(lease, "spec")
+    try:
+        renewed = parse_time(text(spec, "renewTime"))
+    except ValueError:
+        return False
+    lasts = number(spec, "leaseDurationSeconds") or 0
+    return -_SKEW <= now - renewed <= lasts
