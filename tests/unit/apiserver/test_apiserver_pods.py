@@ -55,7 +55,9 @@ async def test_the_default_account_comes_back(server: Server) -> None:
     assert (await server.post(PODS, pod())).status == 201
 
 
-async def test_events_are_forgotten_after_an_hour(server: Server) -> None:
+async def test_events_are_forgotten_after_an_hour() -> None:
+    server = Server()  # started in the test's own time, which a fixture does not share
+    await server.app.start()
     path = "/api/v1/namespaces/default/events"
     about = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}}
     await server.post(path, {"metadata": {"name": "once"}, **about})
