@@ -427,6 +427,18 @@ def test_logs(kubectl: Kubectl) -> None:
     assert "previous terminated container" in kubectl.refused("logs a -c main --previous")
 
 
+def test_logs_of_the_container_before(kubectl: Kubectl) -> None:
+    short = {"posse.dev/simulated-duration": "1s", "posse.dev/simulated-exit-code": "3"}
+    kubectl.apply(pod("a", annotations=short, restartPolicy="Always"))
+
+    def ended() -> bool:
+        status = kubectl.get("pod a")["status"].get("containerStatuses") or [{}]
+        return "terminated" in (status[0].get("lastState") or {})
+
+    eventually(ended, "the container has ended once")
+    assert "simulated" in kubectl.say("logs a -c main --previous")
+
+
 def test_wait(kubectl: Kubectl) -> None:
     waiting = kubectl.start("wait --for=condition=Available deployment/web --timeout=60s")
     waiting.communicate(timeout=60)
