@@ -169,3 +169,16 @@ def test_a_custom_kind_gets_the_head_every_object_has() -> None:
     assert fields.keys() == {"spec", "apiVersion", "kind", "metadata"}
     assert "properties" not in SCHEMA["properties"].get("metadata", {})  # type: ignore[attr-defined]
     assert SCHEMA.keys() == {"type", "properties"}
+
+
+def test_a_name_that_several_groups_have_is_the_most_stable_ones() -> None:
+    def widget(group: str, version: str) -> Served:
+        return Served(Kind(group, version, "Widget", "widgets"), VERBS)
+
+    served = [widget("a.com", "v1alpha1"), widget("b.com", "v1beta1"), widget("c.com", "v1")]
+    served += [Served(kind, VERBS) for kind in BUILT_IN]
+    groups = [group["name"] for group in discovery.api_group_list(served)["groups"]]
+    assert groups[0] == "apps"
+    assert groups[-3:] == ["c.com", "b.com", "a.com"]
+    items = [item["metadata"]["name"] for item in discovery.aggregated(served, False)["items"]]
+    assert items == groups

@@ -288,6 +288,77 @@ WIDE = {"Containers": "a,b", "Images": "i,j", "Selector": "a=1,b=2,c in (y,z)"}
             },
         ),
         (
+            kinds.ENDPOINTS,
+            {
+                "subsets": [
+                    {
+                        "addresses": [{"ip": "10.1.0.1"}, {"ip": "10.1.0.2"}],
+                        "notReadyAddresses": [{"ip": "10.1.0.3"}],
+                        "ports": [{"port": 80}, {"port": 443}],
+                    }
+                ]
+            },
+            {"Endpoints": "10.1.0.1:80,10.1.0.2:80,10.1.0.1:443 + 1 more...", "Age": "3d"},
+        ),
+        (kinds.ENDPOINTS, {}, {"Endpoints": "<none>", "Age": "3d"}),
+        (
+            kinds.ENDPOINT_SLICE,
+            {
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": ["10.1.0.1"]}],
+                "ports": [{"port": 80, "name": "web"}, {"name": "any"}],
+            },
+            {
+                "AddressType": "IPv4",
+                "Ports": "80,any",
+                "Endpoints": "10.1.0.1",
+                "Age": "3d",
+            },
+        ),
+        (
+            kinds.PERSISTENT_VOLUME,
+            {
+                "spec": {
+                    "capacity": {"storage": "5Gi"},
+                    "accessModes": ["ReadWriteMany", "ReadWriteOnce"],
+                    "persistentVolumeReclaimPolicy": "Retain",
+                    "claimRef": {"namespace": "team", "name": "data"},
+                    "storageClassName": "fast",
+                    "volumeMode": "Filesystem",
+                },
+                "status": {"phase": "Bound"},
+            },
+            {
+                "Capacity": "5Gi",
+                "Access Modes": "RWO,RWX",
+                "Reclaim Policy": "Retain",
+                "Status": "Bound",
+                "Claim": "team/data",
+                "StorageClass": "fast",
+                "VolumeAttributesClass": "<unset>",
+                "Reason": "",
+                "Age": "3d",
+                "VolumeMode": "Filesystem",
+            },
+        ),
+        (
+            kinds.PERSISTENT_VOLUME_CLAIM,
+            {
+                "spec": {"accessModes": ["ReadWriteOnce"]},
+                "status": {"phase": "Pending", "capacity": {"storage": "5Gi"}},
+            },
+            {
+                "Status": "Pending",
+                "Volume": "",
+                "Capacity": "",
+                "Access Modes": "",
+                "StorageClass": "",
+                "VolumeAttributesClass": "<unset>",
+                "Age": "3d",
+                "VolumeMode": "<unset>",
+            },
+        ),
+        (
             kinds.SERVICE,
             {"spec": {"type": "ClusterIP", "clusterIP": "None"}},
             {
