@@ -60,7 +60,7 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> Manifest:
-        return dict(self.raw["spec"])
+        return dict(self.raw.get("spec") or {})
 
     @property
     def suspended(self) -> bool:
