@@ -6,7 +6,7 @@ describes; only what happens is counted as it happens.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from posse.kube.cache import Cache
 from posse.kube.errors import Unreachable
+from posse.kube.expiry import Source
 from posse.kube.observing import ServiceObserver
 from posse.kube.transport import Headers, Query, Response, Stream, Transport
 from posse.version import __version__
@@ -27,7 +28,8 @@ _REFUSALS = (401, 403)
 
 
 class ServiceMetrics(ServiceObserver):
-    def __init__(self, registry: CollectorRegistry, world: World, lease: str) -> None:
+    def __init__(self, registry: CollectorRegistry, world: World, lease: str = "") -> None:
+        """Without a lease nobody leads: every replica works."""
         self.registry = registry
         self.world = world
         self._began = world.monotonic()
@@ -37,21 +39,7 @@ class ServiceMetrics(ServiceObserver):
         Gauge("posse_build_info", "1, with the version.", ["version"], registry=registry).labels(
             __version__
         ).set(1)
-        leader = Gauge(
-            "posse_leader",
-            "1 while this process leads, 0 on standby.",
-            ["lease"],
-            registry=registry,
-        )
-        self._leader = leader.labels(lease)
-        self._leader.set(0)
-        terms = Counter(
-            "posse_leader_terms_total",
-            "How often this process began to lead.",
-            ["lease"],
-            registry=registry,
-        )
-        self._terms = terms.labels(lease)
+        self._election = _Election(registry, lease) if lease else None
         self._requests = Counter(
             "posse_api_requests_total",
             "Requests to the API server by method and status; `none` where no answer came.",
@@ -70,14 +58,17 @@ class ServiceMetrics(ServiceObserver):
         self._silence = _WatchSilence(world)
         registry.register(self._silence)
 
+    def certificates(self) -> Mapping[str, Source]:
+        """Those that the service shows to others, by name."""
+        return {}
+
     def measured(self, transport: Transport) -> Transport:
         return _Measured(transport, self)
 
     def leads(self, leading: bool) -> None:
-        if leading and not self._leading:
-            self._terms.inc()
+        if self._election is not None:
+            self._election.leads(leading, began=leading and not self._leading)
         self._leading, self._working = leading, False
-        self._leader.set(int(leading))
         if not leading:
             self.watches(())
 
@@ -115,6 +106,30 @@ class ServiceMetrics(ServiceObserver):
         histogram.observe(now - began)
         if status < 500 and status not in _REFUSALS:
             self._answered = now
+
+
+class _Election:
+    def __init__(self, registry: CollectorRegistry, lease: str) -> None:
+        leader = Gauge(
+            "posse_leader",
+            "1 while this process leads, 0 on standby.",
+            ["lease"],
+            registry=registry,
+        )
+        self._leader = leader.labels(lease)
+        self._leader.set(0)
+        terms = Counter(
+            "posse_leader_terms_total",
+            "How often this process began to lead.",
+            ["lease"],
+            registry=registry,
+        )
+        self._terms = terms.labels(lease)
+
+    def leads(self, leading: bool, *, began: bool) -> None:
+        if began:
+            self._terms.inc()
+        self._leader.set(int(leading))
 
 
 class _Measured:
