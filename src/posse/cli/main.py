@@ -20,7 +20,7 @@ from posse.cli.options import Globals, global_options
 VERBS: dict[str, tuple[str, str]] = {
     "up": ("up", "Start a cluster on this machine."),
     "down": ("down", "Stop the cluster on this machine."),
-    "status": ("status", "Show the cluster on this machine and its services."),
+    "status": ("status", "Show the cluster, its services and what waits."),
     "demo": ("demo", "See gang scheduling happen on a cluster of its own."),
     "submit": ("submit", "Submit a training job."),
     "list": ("list", "List training jobs."),
@@ -35,12 +35,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "apiserver": ("services", "Run the API server of an embedded cluster."),
     "scheduler": ("services", "Run the scheduler."),
     "controllers": ("services", "Run the job controllers."),
+    "admission": ("services", "Run the admission webhook beside a cluster."),
     "core": ("services", "Run what kube-controller-manager does, for an embedded cluster."),
     "node": ("services", "Run the node agent of an embedded cluster."),
     "supervise": ("services", "Run and watch the services of an embedded cluster."),
 }
 ALIASES = {"ls": "list", "log": "logs", "del": "delete"}
-_SERVICES = ("apiserver", "scheduler", "controllers", "core", "node", "supervise")
+_SERVICES = ("apiserver", "scheduler", "controllers", "admission", "core", "node", "supervise")
 
 
 class Program(VerbGroup):

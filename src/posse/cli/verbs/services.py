@@ -67,22 +67,8 @@ def supervise(app: App, home: Path) -> int:
     return run_in_home("supervise", home)
 
 
-def _beside_a_cluster(function: F) -> F:
+def _observed(function: F) -> F:
     for decorate in (
-        click.option(
-            "--home",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="Serve the embedded cluster of this directory; without it, the kubeconfig's.",
-        ),
-        click.option(
-            "--lease-namespace", default="kube-system", help="Where the leader's lease lies."
-        ),
-        click.option(
-            "--identity",
-            default="",
-            help="Who holds the lease; drawn at random if not given.",
-        ),
         click.option(
             "--metrics-address",
             default=None,
@@ -99,6 +85,36 @@ def _beside_a_cluster(function: F) -> F:
     ):
         function = decorate(function)
     return function
+
+
+def _beside_a_cluster(function: F) -> F:
+    for decorate in (
+        click.option(
+            "--home",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="Serve the embedded cluster of this directory; without it, the kubeconfig's.",
+        ),
+        click.option(
+            "--lease-namespace", default="kube-system", help="Where the leader's lease lies."
+        ),
+        click.option(
+            "--identity",
+            default="",
+            help="Who holds the lease; drawn at random if not given.",
+        ),
+        _observed,
+    ):
+        function = decorate(function)
+    return function
+
+
+def _only_beside(**flags: object) -> None:
+    """A service of a home reads what it needs from there: no flag is silently forgotten."""
+    for name, value in flags.items():
+        if value:
+            flag = name.replace("_", "-")
+            raise click.UsageError(f"--{flag} goes without --home; see `posse up --help`")
 
 
 @verb("scheduler")
@@ -123,6 +139,7 @@ def scheduler(
 ) -> int:
     """Run the scheduler."""
     if home is not None:
+        _only_beside(policy=policy, metrics_port=metrics_port)
         return run_in_home("scheduler", home)
     from posse.scheduler.config import SchedulerConfig
     from posse.scheduler.metrics import SchedulerMetrics
@@ -164,6 +181,7 @@ def controllers(
 ) -> int:
     """Run the job controllers."""
     if home is not None:
+        _only_beside(metrics_port=metrics_port)
         return run_in_home("controllers", home)
     from posse.controllers.metrics import ControllersMetrics
     from posse.controllers.program import ControllersConfig, run
@@ -178,6 +196,42 @@ def controllers(
         app,
         (metrics_address, metrics_port),
         ControllersMetrics,
+        lambda connection, world, metrics: run(config, connection, world, observer=metrics),
+    )
+
+
+@verb("admission")
+@_observed
+@click.option(
+    "--system-namespace",
+    default="posse-system",
+    help="Where the webhook's Service and the Secret with its certificate are.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=9443,
+    metavar="PORT",
+    help="Where the API server asks.",
+)
+def admission(
+    app: App,
+    system_namespace: str,
+    port: int,
+    metrics_address: str | None,
+    metrics_port: int,
+) -> int:
+    """Run the admission webhook beside a cluster."""
+    from posse.admission.metrics import AdmissionMetrics
+    from posse.admission.program import AdmissionConfig, run
+    from posse.kube.serving import EVERYWHERE, LOOPBACK, Address
+
+    address = Address(EVERYWHERE if _in_a_pod(app) else LOOPBACK, port)
+    config = AdmissionConfig(namespace=system_namespace, address=address)
+    return _run(
+        app,
+        (metrics_address, metrics_port),
+        AdmissionMetrics,
         lambda connection, world, metrics: run(config, connection, world, observer=metrics),
     )
 
@@ -222,8 +276,8 @@ def _run(
             host, port = listening
             if port:
                 registry = CollectorRegistry()
-                CertificateDays(registry, world, sources_of(settings))
                 metrics = measure(registry, world)
+                CertificateDays(registry, world, {**sources_of(settings), **metrics.certificates()})
                 address = Address(host or (EVERYWHERE if _in_a_pod(app) else LOOPBACK), port)
                 told = Diagnostics(registry, metrics.unready)
                 await stack.enter_async_context(serving(told, address))
