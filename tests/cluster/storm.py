@@ -31,11 +31,13 @@ from posse.virtual.faults import (
     peace,
 )
 from tests.cluster.manifests import GPU, NAMESPACE, pod, pod_group, queue
-from tests.cluster.riding import mpi
+from tests.cluster.riding import mpi, tf
 from tests.cluster.witness import Witness, open_cluster
 
 STEPS = 25
 CALM = 4000.0
+
+_REPLICAS = {kinds.MPI_JOB: "mpiReplicaSpecs", kinds.TF_JOB: "tfReplicaSpecs"}
 
 
 class Storm:
@@ -95,8 +97,9 @@ class Storm:
                 await running.connection.delete(
                     kinds.POD, one["metadata"]["name"], NAMESPACE, grace=0
                 )
-        for job in (await running.connection.list(kinds.MPI_JOB, NAMESPACE)).items:
-            await self._merge_job(job["metadata"]["name"], {"runPolicy": {"suspend": False}})
+        for kind in _REPLICAS:
+            for job in (await running.connection.list(kind, NAMESPACE)).items:
+                await self._merge_job(kind, job, {"runPolicy": {"suspend": False}})
         self.witness.calm()
 
     def _say(self, what: str) -> None:
@@ -125,7 +128,8 @@ class Storm:
 
     def _acts(self) -> list[Callable[[], Awaitable[None]]]:
         return [
-            self.submit_job, self.submit_job, self.submit_job, self.submit_gang, self.submit_gang,
+            self.submit_job, self.submit_job, self.submit_tf_job, self.submit_tf_job,
+            self.submit_gang, self.submit_gang,
             self.submit_pod, self.delete_job, self.submit_again, self.scale_job, self.suspend_job,
             self.delete_pod, self.cordon, self.taint, self.delete_node, self.kill_service,
             self.kill_service, self.start_service, self.start_service, self.pause_service,
@@ -137,6 +141,11 @@ class Storm:
     def _name(self, prefix: str) -> str:
         self._number += 1
         return f"{prefix}{self._number}"
+
+    async def _any_job(self) -> tuple[kinds.Kind, dict[str, Any]] | None:
+        kind = self.chance.choice(list(_REPLICAS))
+        found = await self._any(kind)
+        return None if found is None else (kind, found)
 
     async def _any(self, kind: kinds.Kind, prefix: str = "") -> dict[str, Any] | None:
         listed = await self.running.connection.list(kind, NAMESPACE if kind.namespaced else "")
@@ -168,17 +177,36 @@ class Storm:
             spec["runPolicy"].setdefault("schedulingPolicy", {})["queue"] = "research"
         return dict(job)
 
+    def _tf_job(self, name: str) -> dict[str, Any]:
+        chance = self.chance
+        job = tf(
+            name, workers=chance.randint(1, 3), gpus=chance.choice([0, 1, 1]), cpu="500m",
+            ps=chance.choice([0, 1, 2]), chief=chance.random() < 0.2,
+            gang=chance.random() > 0.1, clean_task_policy=chance.choice(["Running", "All"]),
+        ).manifest()  # fmt: skip
+        for role, replicas in job["spec"]["tfReplicaSpecs"].items():
+            if role != "PS":
+                metadata = replicas["template"].setdefault("metadata", {})
+                metadata["annotations"] = dict(metadata.get("annotations") or {}) | {
+                    keys.SIMULATED_DURATION: f"{chance.choice([1, 30, 120])}s"
+                }
+            replicas["restartPolicy"] = chance.choice(["Never", "OnFailure", "ExitCode"])
+        return dict(job)
+
     async def submit_job(self) -> None:
         await self.running.connection.create(kinds.MPI_JOB, self._job(self._name("j")), NAMESPACE)
 
+    async def submit_tf_job(self) -> None:
+        await self.running.connection.create(kinds.TF_JOB, self._tf_job(self._name("t")), NAMESPACE)
+
     async def submit_again(self) -> None:
         """Delete and re-apply the same name at once."""
-        if found := await self._any(kinds.MPI_JOB):
-            name = found["metadata"]["name"]
-            await self.running.connection.delete(
-                kinds.MPI_JOB, name, NAMESPACE, propagation="Background"
-            )
-            await self.running.connection.create(kinds.MPI_JOB, self._job(name), NAMESPACE)
+        if found := await self._any_job():
+            kind, job = found
+            name = job["metadata"]["name"]
+            again = self._job(name) if kind == kinds.MPI_JOB else self._tf_job(name)
+            await self.running.connection.delete(kind, name, NAMESPACE, propagation="Background")
+            await self.running.connection.create(kind, again, NAMESPACE)
 
     async def submit_gang(self) -> None:
         """A PodGroup and pods by hand, in either order."""
@@ -200,25 +228,28 @@ class Storm:
         await self.running.connection.create(kinds.POD, one, NAMESPACE)
 
     async def delete_job(self) -> None:
-        if found := await self._any(kinds.MPI_JOB):
+        if found := await self._any_job():
+            kind, job = found
             await self.running.connection.delete(
-                kinds.MPI_JOB, found["metadata"]["name"], NAMESPACE, propagation="Background"
+                kind, job["metadata"]["name"], NAMESPACE, propagation="Background"
             )
 
     async def scale_job(self) -> None:
-        if found := await self._any(kinds.MPI_JOB):
+        if found := await self._any_job():
+            kind, job = found
             workers = {"replicas": self.chance.randint(1, 4)}
-            await self._merge_job(
-                found["metadata"]["name"], {"mpiReplicaSpecs": {"Worker": workers}}
-            )
+            if "Worker" in job["spec"][_REPLICAS[kind]]:
+                await self._merge_job(kind, job, {_REPLICAS[kind]: {"Worker": workers}})
 
     async def suspend_job(self) -> None:
-        if found := await self._any(kinds.MPI_JOB):
+        if found := await self._any_job():
             suspend = self.chance.random() < 0.5
-            await self._merge_job(found["metadata"]["name"], {"runPolicy": {"suspend": suspend}})
+            await self._merge_job(*found, {"runPolicy": {"suspend": suspend}})
 
-    async def _merge_job(self, name: str, spec: dict[str, Any]) -> None:
-        await self.running.connection.patch(kinds.MPI_JOB, name, {"spec": spec}, NAMESPACE)
+    async def _merge_job(self, kind: kinds.Kind, job: dict[str, Any], spec: dict[str, Any]) -> None:
+        await self.running.connection.patch(
+            kind, job["metadata"]["name"], {"spec": spec}, NAMESPACE
+        )
 
     async def delete_pod(self) -> None:
         if found := await self._any(kinds.POD):
@@ -341,7 +372,7 @@ class Storm:
             await self.running.connection.patch(kinds.POD_GROUP, name, {"spec": members}, NAMESPACE)
 
     async def delete_group(self) -> None:
-        if found := await self._any(kinds.POD_GROUP, "j"):
+        if found := await self._any(kinds.POD_GROUP, self.chance.choice("jt")):
             await self.running.connection.delete(
                 kinds.POD_GROUP, found["metadata"]["name"], NAMESPACE
             )
@@ -355,9 +386,10 @@ class Storm:
         )
 
     async def standby(self) -> None:
-        if not self._standby:
-            self._standby = True
-            self.running.start_standby("scheduler-2")
+        for service in ("scheduler-2", "controllers-2"):
+            if not self._standby:
+                self.running.start_standby(service)
+        self._standby = True
 
     async def malform(self) -> None:
         """Objects that the schema lets through and nobody can make sense of."""
@@ -405,7 +437,9 @@ async def _aftermath(running: VirtualCluster, nodes: int, gpus: int) -> list[str
 
 async def _unfinished(running: VirtualCluster, nodes: int, gpus: int) -> list[str]:
     left: list[str] = []
-    jobs = (await running.connection.list(kinds.MPI_JOB, NAMESPACE)).items
+    jobs = [
+        job for kind in _REPLICAS for job in (await running.connection.list(kind, NAMESPACE)).items
+    ]
     pods = (await running.connection.list(kinds.POD, NAMESPACE)).items
     groups = {
         g["metadata"]["name"]: g
@@ -463,11 +497,20 @@ def _sentence(group: dict[str, Any] | None, pods: list[dict[str, Any]]) -> bool:
 
 
 def _fits(job: dict[str, Any], nodes: int, gpus: int) -> bool:
-    """Whether an empty cluster has room for all of it."""
-    spec = job["spec"]["mpiReplicaSpecs"]["Worker"]
-    limits = spec["template"]["spec"]["containers"][0].get("resources", {}).get("limits", {})
-    asked = int(limits.get(GPU, 0))
-    return asked == 0 or nodes * (gpus // asked) >= spec["replicas"]
+    """Whether an empty cluster has room for all of it, and it has as many pods as it asks for."""
+    spec = job["spec"]
+    roles = next(spec[field] for field in _REPLICAS.values() if field in spec)
+    policy = spec["runPolicy"].get("schedulingPolicy") or {}
+    if policy.get("minAvailable", 0) > sum(role["replicas"] for role in roles.values()) - 1:
+        return False
+    seats, per_node = 0, gpus
+    for role in roles.values():
+        limits = role["template"]["spec"]["containers"][0].get("resources", {}).get("limits", {})
+        asked = int(limits.get(GPU, 0))
+        if asked:
+            seats += role["replicas"]
+            per_node = min(per_node, gpus // asked)
+    return seats <= nodes * per_node
 
 
 def main(seed: int) -> None:

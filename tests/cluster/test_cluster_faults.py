@@ -35,7 +35,7 @@ from tests.cluster.witness import open_cluster, witnessed
 pytestmark = pytest.mark.looptime(noop_cycles=0)
 
 ROOT = Path(__file__).parents[2]
-SEEDS = int(os.environ.get("POSSE_SEEDS", "16"))
+SEEDS = int(os.environ.get("POSSE_SEEDS", "10"))
 
 
 def nth(number: int, where: str, fault: Fault, then: Callable[[], None] = lambda: None) -> Plan:
@@ -98,6 +98,18 @@ async def test_a_job_runs_though_every_third_write_fails(fault: str) -> None:
         await training(running).submit(mpi("j", workers=4))
         await wait_for_status(running, "j", "RUNNING")
         assert len(await pods_of(running, "j")) == 5
+
+
+async def test_a_lost_answer_is_read_back_where_no_watch_tells() -> None:
+    async with witnessed(1, gpus=1) as running:
+        line = running.line("scheduler")
+        line.plan = nth(1, "/binding", Loss.ANSWER, lambda: line.silence("pods"))
+        for name in ("a", "b"):
+            member = pod(f"{name}-0", "", gpus=1)
+            await running.connection.create(kinds.POD, member, NAMESPACE)
+        await asyncio.sleep(120)
+        listed = await running.connection.list(kinds.POD, NAMESPACE)
+        assert sum("nodeName" in one["spec"] for one in listed.items) == 1
 
 
 @pytest.mark.parametrize("how", Loss)
@@ -169,6 +181,23 @@ async def test_leaders_that_are_stopped_in_turn_while_binds_are_on_their_way() -
             return all(one["status"].get("phase") == "Succeeded" for one in listed.items)
 
         await running.until(all_ended, "every gang has run to its end", within=600)
+
+
+async def test_controllers_that_sleep_through_their_lease_break_nothing_when_they_wake() -> None:
+    async with witnessed(lag=60.0) as running:
+        await asyncio.sleep(5)
+        running.start_standby("controllers-2")
+        running.line("controllers").plan = lambda method, path: (
+            Delay(back=1.0) if method == "POST" else None
+        )
+        await training(running).submit(mpi("j", workers=4))
+        await asyncio.sleep(2.5)
+        running.pause("controllers")
+        await asyncio.sleep(60)
+        running.resume("controllers")
+        await asyncio.sleep(60)
+        await wait_for_status(running, "j", "RUNNING")
+        assert len(await pods_of(running, "j")) == 5
 
 
 async def test_the_api_server_dies_at_every_stage_of_a_job() -> None:

@@ -670,3 +670,36 @@ async def test_no_gpu_is_asked_for_twice() -> None:
             if one.spec.node_name
         )
         assert used == 8
+
+
+async def test_a_launcher_whose_seat_somebody_took_says_so_and_starts_when_it_is_free() -> None:
+    async with witnessed(1, gpus=2, cpus="4", lag=10.0) as running:
+        running.pause("node")
+        await training(running).submit(mpi("j", workers=1, gpus=1, cpu="2"))
+
+        async def worker_seated() -> bool:
+            return await seated(running, "j") == 1
+
+        await running.until(worker_seated, "the worker has its node")
+        thief = pod("f", "", nodeName="node-0", schedulerName="somebody")
+        thief["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+        await running.connection.create(kinds.POD, thief, NAMESPACE)
+        running.resume("node")
+        await asyncio.sleep(120)
+        assert "needs 2 cores" in (await training(running).why("j")).sentence
+        assert await seated(running, "j") == 1
+        await running.connection.delete(kinds.POD, "f", NAMESPACE, grace=0)
+        await wait_for_status(running, "j", "RUNNING")
+
+
+async def test_a_namespace_that_is_deleted_frees_what_its_gangs_held() -> None:
+    async with witnessed(lag=10.0) as running:
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+        await running.connection.create(kinds.NAMESPACE, space)
+        await running.connection.create(kinds.MPI_JOB, mpi("j", workers=4).manifest(), "team")
+        await asyncio.sleep(30)
+        await training(running).submit(mpi("next", workers=4))
+        await asyncio.sleep(30)
+        assert await seated(running, "next") == 0
+        await running.connection.delete(kinds.NAMESPACE, "team")
+        await wait_for_status(running, "next", "RUNNING")

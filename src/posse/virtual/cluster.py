@@ -101,10 +101,8 @@ class VirtualCluster:
         for index in range(agents):
             name = f"node-{index}" if index else "node"
             self._services[name] = self._agent(name, nodes[index::agents])
-        self._services["controllers"] = lambda: run_controllers(
-            ControllersConfig(identity="controllers"), self.connect("controllers"), world
-        )
-        self._add_scheduler("scheduler")
+        self._services["controllers"] = self._controllers("controllers")
+        self._services["scheduler"] = self._scheduler("scheduler")
 
     # What a story does with it.
 
@@ -137,8 +135,9 @@ class VirtualCluster:
             SERVICE.reset(token)
 
     def start_standby(self, service: str) -> None:
-        """Another scheduler, under that name."""
-        self._add_scheduler(service)
+        """Another scheduler or another controllers, under that name: `scheduler-2`, ..."""
+        second = self._scheduler if service.startswith("scheduler") else self._controllers
+        self._services[service] = second(service)
         self.start(service)
 
     async def stop(self, service: str) -> None:
@@ -232,9 +231,13 @@ class VirtualCluster:
         finally:
             del self._serving[task]
 
-    def _add_scheduler(self, name: str) -> None:
+    def _scheduler(self, name: str) -> Service:
         config = SchedulerConfig(identity=name, claim_all=True)
-        self._services[name] = lambda: run_scheduler(config, self.connect(name), self.world)
+        return lambda: run_scheduler(config, self.connect(name), self.world)
+
+    def _controllers(self, name: str) -> Service:
+        config = ControllersConfig(identity=name)
+        return lambda: run_controllers(config, self.connect(name), self.world)
 
     def _agent(self, name: str, nodes: list[dict[str, Any]]) -> Service:
         config = NodeConfig(nodes=tuple(nodes), token=_NODE_TOKEN)
