@@ -61,7 +61,10 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    pass
+    @property
+    def namespace_ending(self) -> bool:
+        """Nothing is created there any more, and what is there will go: trying again is idle."""
+        return _has_cause(self.details, "NamespaceTerminating")
 
 
 class NotFound(ApiError):
@@ -94,13 +97,16 @@ class ServerError(ApiError):
     @property
     def too_large_version(self) -> bool:
         """The server has not reached the resourceVersion asked for: it lags, or was restored."""
-        causes = self.details.get("causes")
-        if isinstance(causes, list) and any(
-            isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge"
-            for cause in causes
-        ):
+        if _has_cause(self.details, "ResourceVersionTooLarge"):
             return True
         return "too large resource version" in self.message.lower()
+
+
+def _has_cause(details: Mapping[str, Any], reason: str) -> bool:
+    causes = details.get("causes")
+    return isinstance(causes, list) and any(
+        isinstance(cause, dict) and cause.get("reason") == reason for cause in causes
+    )
 
 
 _BY_CODE: dict[int, type[ApiError]] = {

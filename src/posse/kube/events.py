@@ -16,6 +16,7 @@ from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection
 from posse.kube.errors import (
     AlreadyExists,
+    Forbidden,
     KubeError,
     NotFound,
     ServerError,
@@ -133,6 +134,8 @@ class Recorder:
                 await self._send(subject, note, name)
                 return
             except KubeError as error:
+                if isinstance(error, Forbidden) and error.namespace_ending:
+                    return
                 passing = isinstance(error, Unreachable | ServerError | TooManyRequests)
                 if not passing or attempt == _ATTEMPTS:
                     _log.warning("event %s of %s lost: %s", subject.reason, subject.name, error)

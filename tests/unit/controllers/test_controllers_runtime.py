@@ -21,7 +21,7 @@ from posse.controllers.runtime import (
     owner_reference,
 )
 from posse.kube.connection import Connection
-from posse.kube.errors import ServerError, TooManyRequests
+from posse.kube.errors import Forbidden, ServerError, TooManyRequests
 from posse.objects.kinds import CONFIG_MAP, LEASE, MPI_JOB, POD, SERVICE
 from tests.unit.controllers.api import Api
 from tests.unit.controllers.builders import world
@@ -260,6 +260,19 @@ async def test_the_servers_wish_for_patience_is_honoured() -> None:
         await settle(60)
         first, second = (when for when, _ in reconcile.calls)
         assert second - first == pytest.approx(20.0, abs=0.01)
+
+
+async def test_a_namespace_that_ends_is_not_written_to_over_and_over() -> None:
+    api = Api()
+    details = {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]}
+    reconcile = Recording(Forbidden(403, "Forbidden", "it is being terminated", details), None)
+    api.put(MPI_JOB, obj("a"))
+    async with running(api, Controller("c", MPI_JOB, reconcile)):
+        await settle(60)
+        assert len(reconcile.calls) == 1
+        api.remove(MPI_JOB, "a")
+        await settle(1)
+        assert len(reconcile.calls) == 2
 
 
 async def test_failures_are_further_and_further_apart() -> None:

@@ -215,6 +215,8 @@ def _tell(context: Context, kind: Kind, job: Manifest, trouble: Exception) -> No
         if trouble.ending or is_leftover(trouble.obj, kind, job):
             return
         reason, message = RESOURCE_EXISTS, str(trouble)
+    elif isinstance(trouble, Forbidden) and trouble.namespace_ending:
+        return
     elif isinstance(trouble, Forbidden | Invalid):
         reason, message = FAILED_CREATE, trouble.message
     else:

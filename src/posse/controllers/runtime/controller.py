@@ -21,7 +21,7 @@ from posse.controllers.runtime.observing import Observer
 from posse.controllers.runtime.queue import WorkQueue
 from posse.kube.cache import Change
 from posse.kube.connection import Connection
-from posse.kube.errors import ApiError, Conflict, KubeError
+from posse.kube.errors import ApiError, Conflict, Forbidden, KubeError
 from posse.kube.events import Recorder
 from posse.kube.leases import Leadership
 from posse.objects.kinds import Kind
@@ -244,10 +244,7 @@ class _Loop:
             self.queue.retry(key)
             result = "blocked"
         except KubeError as error:
-            pause = error.retry_after if isinstance(error, ApiError) else None
-            delay = self.queue.retry(key, at_least=pause or 0.0)
-            log.warning("%s %s/%s: %s; again in %.1fs", self.controller.name, *key, error, delay)
-            result = "failed"
+            result = self._failed(key, error)
         except Exception:  # one object that trips the code must not stop the others
             self.queue.retry(key)
             log.exception("%s %s/%s", self.controller.name, *key)
@@ -261,6 +258,17 @@ class _Loop:
                     self.queue.add_after(key, moment)
         took = self.context.world.monotonic() - began
         self.observer.reconciled(self.controller.name, result, took)
+
+    def _failed(self, key: Key, error: KubeError) -> str:
+        if isinstance(error, Forbidden) and error.namespace_ending:
+            # The object goes as well, and that wakes its key.
+            log.debug("%s %s/%s: %s", self.controller.name, *key, error)
+            self.queue.forget(key)
+            return "blocked"
+        pause = error.retry_after if isinstance(error, ApiError) else None
+        delay = self.queue.retry(key, at_least=pause or 0.0)
+        log.warning("%s %s/%s: %s; again in %.1fs", self.controller.name, *key, error, delay)
+        return "failed"
 
 
 def _owner_among(kind: Kind) -> Keys:
