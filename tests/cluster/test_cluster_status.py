@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import tarfile
+import urllib.error
+import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,6 +101,65 @@ def test_the_cluster_of_this_machine_is_bundled_with_its_logs_and_without_its_to
     for name, body in bodies.items():
         for secret in (SECRET.encode(), *tokens):
             assert secret not in body, name
+
+
+def _free_ports() -> int:
+    """The first of two neighbouring ports that nobody listens on."""
+    for _ in range(100):
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+    raise AssertionError("no two neighbouring ports are free")
+
+
+def _page(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.process
+def test_services_tell_their_numbers_and_a_policy_in_the_home_freezes_the_scheduler(
+    tmp_path: Path,
+) -> None:
+    commands = Commands(tmp_path)
+    port = _free_ports()
+    commands.home.mkdir(mode=0o700)
+    (commands.home / "policy.yaml").write_text("frozen: true\n")
+    try:
+        commands.run(f"posse up --simulate 1 --gpus 2 --metrics-port {port}")
+        for each in (port, port + 1):
+            eventually(partial(_ready, each), "it is ready")
+            assert _page(each, "healthz") == "ok\n"
+        assert 'posse_leader{lease="posse-controllers"} 1.0' in _page(port + 1, "metrics")
+        commands.run('posse submit mpi --name=job --workers=1 --gpus=2 --image=i "run"')
+        eventually(lambda: "would start" in _log(commands), "the decision is logged")
+        assert "posse_scheduler_frozen 1.0" in _page(port, "metrics")
+        assert {i["node"] for i in commands.instances("job")} == {"N/A"}
+        (commands.home / "policy.yaml").write_text("frozen: false\n")
+        eventually(
+            lambda: {i["status"] for i in commands.instances("job")} == {"Running"}, "it runs"
+        )
+        page = _page(port, "metrics")
+        assert "posse_scheduler_frozen 0.0" in page
+        assert 'posse_certificate_days_left{certificate="apiserver"}' in page
+    finally:
+        commands.run("posse down --purge")
+
+
+def _ready(port: int) -> bool:
+    try:
+        return _page(port, "readyz") == "ok\n"
+    except urllib.error.HTTPError:
+        return False
+
+
+def _log(commands: Commands) -> str:
+    return (commands.home / "logs" / "scheduler.log").read_text()
 
 
 @pytest.mark.process

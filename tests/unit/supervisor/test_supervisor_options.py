@@ -43,6 +43,7 @@ def test_another_version_is_a_difference() -> None:
         (Options(simulate=-1), "between 1 and"),
         (Options(simulate=1, gpus=-1), "0 or more"),
         (Options(simulate=1, port=70_000), "between 0 and 65535"),
+        (Options(simulate=1, metrics_port=65_535), "--metrics-port must be between 0 and 65534"),
         (Options(simulate=1, cpus="many"), "node-0"),
         (Options(nodes=({"metadata": {"name": "n"}},) * 2), "two nodes named n"),
     ],

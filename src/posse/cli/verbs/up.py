@@ -36,6 +36,13 @@ DEEPEST = 100
     help="A directory of this machine that pods may mount. May be repeated.",
 )
 @click.option("--port", type=int, default=0, help="The API server's port; 0 is any free one.")
+@click.option(
+    "--metrics-port",
+    type=int,
+    default=0,
+    metavar="PORT",
+    help="Serve /metrics on loopback: the scheduler's here, the controllers' on the next port.",
+)
 @switch("--foreground", "in_front", help="Stay, and stop the cluster when interrupted.")
 @switch("--no-select", help="Do not select the context `posse` in the kubeconfig.")
 def up(
@@ -47,6 +54,7 @@ def up(
     nodes_file: str | None,
     host_paths: tuple[str, ...],
     port: int,
+    metrics_port: int,
     in_front: bool,
     no_select: bool,
 ) -> None:
@@ -71,6 +79,7 @@ def up(
         allow_host_paths=tuple(str(Path(path).absolute()) for path in host_paths),
         private=_private(kubeconfig) if here else (),
         port=port,
+        metrics_port=metrics_port,
     )
     home, world = Home.find(), World.real()
     if in_front:

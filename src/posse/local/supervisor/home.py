@@ -69,6 +69,11 @@ class Home:
         return self.path / "identity"
 
     @property
+    def policy(self) -> Path:
+        """The scheduler's policy, where its user wants another than the default."""
+        return self.path / "policy.yaml"
+
+    @property
     def store(self) -> Path:
         return self.path / "store.db"
 

@@ -39,6 +39,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     allow_host_paths: tuple[str, ...] = ()
     private: tuple[str, ...] = ()  # files of the user that no pod may see
     port: int = 0  # 0: any free port
+    metrics_port: int = 0  # of the scheduler, on loopback; the controllers' is the next; 0: none
     version: str = __version__
 
     def check(self) -> None:
@@ -53,6 +54,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             raise ClusterError(f"--gpus must be 0 or more, not {self.gpus}")
         if not 0 <= self.port <= 65535:
             raise ClusterError(f"--port must be between 0 and 65535, not {self.port}")
+        if not 0 <= self.metrics_port < 65535:
+            raise ClusterError(
+                f"--metrics-port must be between 0 and 65534, not {self.metrics_port}"
+            )
         if self.machine:
             self._check_machine()
         self.manifests()
@@ -109,6 +114,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             asked, has = getattr(self, name), getattr(running, name)
             if asked != has:
                 return f"it runs with --{name} {has}, not {asked}"
+        if self.metrics_port not in (0, running.metrics_port):
+            return f"it runs with --metrics-port {running.metrics_port}, not {self.metrics_port}"
         if self.nodes != running.nodes:
             return "it runs with other --nodes"
         if self.port not in (0, port):

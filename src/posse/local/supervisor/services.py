@@ -14,8 +14,9 @@ import os
 import resource
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from posse.kube.connection import Connection
 from posse.local.supervisor import lifeline
@@ -27,9 +28,14 @@ from posse.local.supervisor.states import Address
 from posse.world import World
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from posse.kube.metering import ServiceMetrics
     from posse.local.node.processes.machine import Machine
 
 log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound="ServiceMetrics")
 
 PROGRAM = (sys.executable, "-m", "posse")
 """The command to which the name of a service and `--home PATH` are appended."""
@@ -83,18 +89,67 @@ def _tell_address(home: Home, address: Address) -> None:
 
 async def scheduler(home: Home, world: World) -> None:
     from posse.scheduler.config import SchedulerConfig
+    from posse.scheduler.policies import PolicyError
     from posse.scheduler.program import run
 
     # The embedded cluster has no other scheduler, so every pod is this one's.
-    config = SchedulerConfig(identity=home.name(world), claim_all=True)
-    await _connected(home, world, "scheduler", lambda c: run(config, c, world))
+    config = SchedulerConfig(
+        identity=home.name(world),
+        claim_all=True,
+        policy_file=home.policy if home.policy.exists() else None,
+    )
+    async with AsyncExitStack() as stack:
+        metrics = None
+        if port := _options(home).metrics_port:
+            from posse.scheduler.metrics import SchedulerMetrics
+
+            metrics = await _observe(stack, home, world, port, SchedulerMetrics)
+        try:
+            await _connected(
+                home, world, "scheduler", lambda c: run(config, c, world, observer=metrics)
+            )
+        except PolicyError as error:
+            raise ClusterError(str(error)) from error
 
 
 async def controllers(home: Home, world: World) -> None:
     from posse.controllers.program import ControllersConfig, run
 
     config = ControllersConfig(identity=home.name(world))
-    await _connected(home, world, "controllers", lambda c: run(config, c, world))
+    async with AsyncExitStack() as stack:
+        metrics = None
+        if port := _options(home).metrics_port:
+            from posse.controllers.metrics import ControllersMetrics
+
+            metrics = await _observe(stack, home, world, port + 1, ControllersMetrics)
+        await _connected(
+            home, world, "controllers", lambda c: run(config, c, world, observer=metrics)
+        )
+
+
+async def _observe(
+    stack: AsyncExitStack,
+    home: Home,
+    world: World,
+    port: int,
+    measure: Callable[[CollectorRegistry, World], M],
+) -> M:
+    """The numbers of a service, served on loopback as long as the stack lasts."""
+    from prometheus_client import CollectorRegistry
+
+    from posse.kube.expiry import CertificateDays
+    from posse.kube.serving import Address, Diagnostics, serving
+
+    registry = CollectorRegistry()
+    metrics = measure(registry, world)
+    certificates = {name: home.certificate(name).read_bytes for name in ("apiserver", "node")}
+    CertificateDays(registry, world, {"authority": home.authority.read_bytes, **certificates})
+    told = Diagnostics(registry, metrics.unready)
+    try:
+        await stack.enter_async_context(serving(told, Address(port=port)))
+    except OSError as error:
+        raise ClusterError(str(error)) from error
+    return metrics
 
 
 async def core(home: Home, world: World) -> None:
