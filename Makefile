@@ -17,7 +17,7 @@ help:
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine and the embedded cluster on this machine"
 	@echo "make soak      kill services at random under load: make soak SECONDS=600 SEED=1"
-	@echo "make generate  rewrite the generated files (deploy/crds, docs/annotations.md, docs/cli.md)"
+	@echo "make generate  rewrite the generated files (deploy, docs/annotations.md, docs/cli.md)"
 	@echo "make lock      resolve the pinned requirements again (needs uv)"
 	@echo "make clean     remove .venv and caches"
 
@@ -50,6 +50,7 @@ check: setup
 	$(BIN)/lint-imports --no-cache
 	$(PY) -m posse.objects.crds --check
 	$(PY) -m posse.objects.keys --check
+	$(PY) -m posse.client.installing --check
 	$(PY) -m posse.cli.reference --check
 
 format: setup
@@ -59,6 +60,7 @@ format: setup
 generate: setup
 	$(PY) -m posse.objects.crds
 	$(PY) -m posse.objects.keys
+	$(PY) -m posse.client.installing
 	$(PY) -m posse.cli.reference
 
 bench: setup

@@ -15,6 +15,11 @@ from tests.kubernetes.preparing import prepare
 from tests.kubernetes.riding import RealBackend
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is said about the audit log is about the whole run."""
+    items.sort(key=lambda item: item.path.name == "test_kubernetes_roles.py")
+
+
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     directory = tmp_path_factory.mktemp("controlplane")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from posse.client.errors import PosseError, TimedOut
-from posse.client.installing.inventory import INVENTORY, OPTIONAL, kind_of
+from posse.client.installing.inventory import INVENTORY, ONCE, OPTIONAL, kind_of
 from posse.client.installing.marking import SELECTOR, is_marked
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Invalid, NotFound
@@ -56,9 +56,7 @@ async def _apply_one(connection: Connection, kind: Kind, obj: dict[str, Any]) ->
     if present is None:
         await _send(connection, kind, obj)
         return "created"
-    if kind == QUEUE or (
-        kind in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE) and not is_marked(present)
-    ):
+    if kind in ONCE or (kind in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE) and not is_marked(present)):
         return "was there and stays as it is"
     if kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING) and present.get("roleRef") != obj["roleRef"]:
         # To whom a role is given can be changed, which role it is cannot.

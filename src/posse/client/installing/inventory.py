@@ -10,8 +10,10 @@ from typing import Any
 from posse.objects.kinds import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    CONFIG_MAP,
     CUSTOM_RESOURCE_DEFINITION,
     DEPLOYMENT,
+    MUTATING_WEBHOOK_CONFIGURATION,
     NAMESPACE,
     PRIORITY_CLASS,
     QUEUE,
@@ -19,19 +21,13 @@ from posse.objects.kinds import (
     ROLE_BINDING,
     SERVICE,
     SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 
 POD_DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 FLOW_SCHEMA = Kind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas", False)
 SERVICE_MONITOR = Kind("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors")
-_ADMISSION = "admissionregistration.k8s.io"
-MUTATING_WEBHOOK = Kind(
-    _ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", False
-)
-VALIDATING_WEBHOOK = Kind(
-    _ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False
-)
 
 INVENTORY: tuple[Kind, ...] = (
     CUSTOM_RESOURCE_DEFINITION,
@@ -40,6 +36,7 @@ INVENTORY: tuple[Kind, ...] = (
     QUEUE,
     FLOW_SCHEMA,
     SERVICE_ACCOUNT,
+    CONFIG_MAP,
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
     ROLE,
@@ -49,9 +46,12 @@ INVENTORY: tuple[Kind, ...] = (
     DEPLOYMENT,
     SERVICE_MONITOR,
     # Last to come and first to go: a webhook that nobody answers would refuse what it guards.
-    MUTATING_WEBHOOK,
-    VALIDATING_WEBHOOK,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
 )
+
+ONCE = (QUEUE, CONFIG_MAP)
+"""Made where they are not, and from then on their owner's: no upgrade changes them."""
 
 OPTIONAL = (FLOW_SCHEMA, SERVICE_MONITOR)
 """What not every cluster serves, and Posse can do without."""

@@ -9,7 +9,7 @@ from posse.client.installing.inventory import in_order
 from posse.client.installing.marking import labels, metadata
 from posse.client.installing.options import Options
 from posse.client.installing.precedence import flow_schemas, priority_classes
-from posse.client.installing.programs import programs, running
+from posse.client.installing.programs import POLICY, POLICY_FILE, programs, running
 from posse.client.installing.roles import JOB_KINDS, roles
 from posse.objects.crds import definitions
 from posse.objects.kinds import QUEUE
@@ -61,6 +61,18 @@ def _default_queue(_: Options) -> list[dict[str, Any]]:
     ]
 
 
+def _policy(options: Options) -> list[dict[str, Any]]:
+    """The scheduler's policy, for people to edit; the scheduler follows it."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata(POLICY, component="scheduler", namespace=options.namespace),
+            "data": {POLICY_FILE: "frozen: false\n"},
+        }
+    ]
+
+
 def _flow_schemas(options: Options) -> list[dict[str, Any]]:
     return flow_schemas(options, [program.name for program in programs(options)])
 
@@ -70,6 +82,7 @@ _PARTS: tuple[Part, ...] = (
     _namespace,
     _priority_classes,
     _default_queue,
+    _policy,
     _flow_schemas,
     roles,
     running,

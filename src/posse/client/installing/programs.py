@@ -15,6 +15,9 @@ from posse.client.installing.marking import labels, metadata, part_labels
 from posse.client.installing.options import METRICS_PORT, Options
 from posse.client.installing.precedence import CRITICAL
 
+POLICY = "posse-policy"
+POLICY_FILE = "policy.yaml"
+_POLICY_AT = "/etc/posse"
 _NOBODY = 65532
 _PORT = "metrics"
 
@@ -27,13 +30,21 @@ class Program(msgspec.Struct, frozen=True):
     memory: tuple[str, str]
     """Asked for, and at most. Processors have no limit: a throttled leader loses its lease."""
 
+    reads: str = ""
+    """The ConfigMap that it finds under /etc/posse."""
+
     @property
     def name(self) -> str:
         return f"posse-{self.component}"
 
 
 def programs(options: Options) -> list[Program]:
-    scheduler = Program("scheduler", (f"--claim={','.join(options.claims)}",), ("512Mi", "4Gi"))
+    scheduler = Program(
+        "scheduler",
+        (f"--claim={','.join(options.claims)}", f"--policy={_POLICY_AT}/{POLICY_FILE}"),
+        ("512Mi", "4Gi"),
+        reads=POLICY,
+    )
     controllers = Program("controllers", (f"--kinds={','.join(options.kinds)}",), ("256Mi", "2Gi"))
     return [scheduler, controllers] if options.kinds else [scheduler]
 
@@ -89,7 +100,10 @@ def deployment(program: Program, options: Options) -> dict[str, Any]:
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
                     "containers": [_container(program, options)],
-                    "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}],
+                    "volumes": [
+                        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+                        *_read(program, {"configMap": {"name": program.reads}}),
+                    ],
                 },
             },
         },
@@ -125,8 +139,15 @@ def _container(program: Program, options: Options) -> dict[str, Any]:
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},
+            *_read(program, {"mountPath": _POLICY_AT, "readOnly": True}),
+        ],
     }
+
+
+def _read(program: Program, how: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": "settings", **how}] if program.reads else []
 
 
 def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import msgspec
 
 from posse.client.errors import PosseError
 from posse.client.installing.applying import remove
-from posse.client.installing.inventory import INVENTORY, OPTIONAL
+from posse.client.installing.inventory import INVENTORY, OPTIONAL, kind_of
 from posse.client.installing.marking import MANAGED_BY, SELECTOR, labels_of
 from posse.client.installing.precedence import CRITICAL
 from posse.kube.connection import Connection
@@ -45,7 +45,7 @@ async def leavings(connection: Connection, *, purge: bool) -> list[Leaving]:
             if kind in (*OPTIONAL, QUEUE):
                 continue
             raise
-        found += [Leaving(kind, obj) for obj in marked if purge or not _stays(kind, obj)]
+        found += [Leaving(kind, obj) for obj in marked if purge or not outlives(obj)]
     if any(
         one.kind == DEPLOYMENT and labels_of(one.obj).get(MANAGED_BY) == "Helm" for one in found
     ):
@@ -61,7 +61,9 @@ async def uninstall(
         say(f"{one} {'removed' if gone else 'was gone'}")
 
 
-def _stays(kind: Kind, obj: dict[str, Any]) -> bool:
+def outlives(obj: dict[str, Any]) -> bool:
+    """Whether jobs that stay would miss it."""
+    kind = kind_of(obj)
     if kind == PRIORITY_CLASS:
         return bool(obj["metadata"]["name"] != CRITICAL)
     return kind in (CUSTOM_RESOURCE_DEFINITION, QUEUE)
