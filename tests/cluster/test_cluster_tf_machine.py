@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -110,11 +111,12 @@ def test_a_distributed_job_fetches_its_code_and_finds_its_peers(
     )
     eventually(lambda: _status(machine, "sum") in ("SUCCEEDED", "FAILED"), "the job has ended")
     assert _status(machine, "sum") == "SUCCEEDED", machine.run("posse why sum").stdout
+
+    def answered(worker: str) -> bool:
+        return "the total is 41" in machine.run(f"posse logs sum -i {worker}").stdout
+
     for worker in ("sum-worker-0", "sum-worker-1"):
-        eventually(
-            lambda w=worker: "the total is 41" in machine.run(f"posse logs sum -i {w}").stdout,
-            f"{worker} was answered",
-        )
+        eventually(partial(answered, worker), f"{worker} was answered")
     # What the workers wrote lies in the one directory that TensorBoard reads.
     logs = machine.home / "shared" / "default" / "sum" / "logs"
     assert {path.name: path.read_text() for path in logs.iterdir()} == {

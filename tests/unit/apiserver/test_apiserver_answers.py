@@ -489,8 +489,10 @@ CASES: dict[str, tuple[list[Ask], int, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 async def test_the_answer_is_kube_apiservers(server: Server, case: str) -> None:
     asks, status, facts = CASES[case]
-    for ask in asks:
-        said = await _asked(server, ask)
+    *before, last = asks
+    for ask in before:
+        await _asked(server, ask)
+    said = await _asked(server, last)
     assert said.status == status, said.raw
     assert {path: _found(said.body, path) for path in facts} == facts
 

@@ -238,7 +238,7 @@ BROKEN = [
     ("no versions", "spec.versions"),
     ("an unknown scope", "spec.scope"),
     ("a version twice", "spec.versions[1].name"),
-    ("a protected group", 'metadata.annotations[api-approved.kubernetes.io]'),
+    ("a protected group", "metadata.annotations[api-approved.kubernetes.io]"),
     ("no plural", "spec.names.plural"),
     ("no spec at all", "spec.group"),
 ]

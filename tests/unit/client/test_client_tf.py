@@ -12,7 +12,8 @@ from posse.client.submitting.tf import TFJob, TFRole
 
 
 def job(**flags: Any) -> TFJob:
-    return TFJob(**{"name": "j", "image": "img", "command": "python x", "workers": 2} | flags)
+    usual: dict[str, Any] = {"name": "j", "image": "img", "command": "python x", "workers": 2}
+    return TFJob(**usual | flags)
 
 
 def spec_of(made: TFJob) -> dict[str, Any]:
