@@ -51,9 +51,9 @@ async def test_two_pods_serve_the_same_port_and_find_each_other_by_name(isolated
         "print('met', flush=True); time.sleep(600)\n"
     )
     one = pod(
-        container("python", "-c", script, "two.default.svc"), name="one", labels={"app": "one"}
+        container("python3", "-c", script, "two.default.svc"), name="one", labels={"app": "one"}
     )
-    two = pod(container("python", "-c", script, "two"), name="two", labels={"app": "two"})
+    two = pod(container("python3", "-c", script, "two"), name="two", labels={"app": "two"})
     await isolated.start(one)
     await isolated.printed(one, "up")
     await isolated.start(two)
@@ -180,7 +180,7 @@ async def test_mounts_are_gone_with_their_container(isolated: Rig) -> None:
 
 
 async def test_python_and_what_is_on_the_path_work_inside(isolated: Rig) -> None:
-    how, text = await isolated.run(pod(container("python", "-c", "import numpy; print('ok')")))
+    how, text = await isolated.run(pod(container("python3", "-c", "import numpy; print('ok')")))
     assert (how.code, text) == (0, "ok\n")
 
 
@@ -190,10 +190,12 @@ def test_what_holds_credentials_is_known() -> None:
 
 async def test_a_terminal_and_shared_memory_are_there(isolated: Rig) -> None:
     script = "import os, pty; pty.openpty(); open('/dev/shm/x', 'w').write('1'); print('ok')"
-    assert (await isolated.run(pod(container("python", "-c", script))))[1] == "ok\n"
+    assert (await isolated.run(pod(container("python3", "-c", script))))[1] == "ok\n"
 
 
 async def test_pods_do_not_see_each_others_tmp(isolated: Rig) -> None:
-    pods = [pod(shell("ls /tmp | wc -l; touch /tmp/x"), name=f"p{n}") for n in range(5)]
+    pods = [
+        pod(shell("ls /tmp | grep -c planted; touch /tmp/planted"), name=f"p{n}") for n in range(5)
+    ]
     texts = await asyncio.gather(*(isolated.run(one) for one in pods))
     assert {text.strip() for _, text in texts} == {"0"}

@@ -25,7 +25,7 @@ SERVER = (
 def serving(**probes: Any) -> dict[str, Any]:
     address = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     ports = [{"containerPort": 8080, "name": "web"}]
-    return pod(container("python", "-c", SERVER, env=[address], ports=ports, **probes))
+    return pod(container("python3", "-c", SERVER, env=[address], ports=ports, **probes))
 
 
 async def test_without_a_probe_a_container_is_ready_at_once(rig: Rig) -> None:

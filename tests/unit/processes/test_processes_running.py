@@ -216,7 +216,7 @@ async def test_the_working_directory_is_made_where_it_is_missing(rig: Rig) -> No
 async def test_who_needs_more_memory_than_it_may_is_killed(rig: Rig) -> None:
     script = "import time; x = bytearray(200 << 20); time.sleep(7777)"
     limits = {"limits": {"memory": "100Mi"}}
-    how, _ = await rig.run(pod(container("python", "-c", script, resources=limits)))
+    how, _ = await rig.run(pod(container("python3", "-c", script, resources=limits)))
     assert (how.code, how.reason) == (137, "OOMKilled")
 
 
