@@ -32,7 +32,6 @@ class ServiceMetrics(ServiceObserver):
         """Without a lease nobody leads: every replica works."""
         self.registry = registry
         self.world = world
-        self._began = world.monotonic()
         self._answered: float | None = None  # when the API server last answered and would have us
         self._leading = False
         self._working = False

@@ -118,6 +118,7 @@ async def serving(app: Diagnostics, address: Address) -> AsyncIterator[int]:
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="warning",
             access_log=False,
             server_header=False,
             proxy_headers=False,
