@@ -29,7 +29,9 @@ class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = (MPI_JOB.kind, TF_JOB.kind)
     claims: tuple[str, ...] = ("posse",)
     labels: dict[str, str] = {}
-    selector: dict[str, str] = {"app.kubernetes.io/component": "admission"}
+    selector: dict[str, str] = msgspec.field(
+        default_factory=lambda: {"app.kubernetes.io/component": "admission"}
+    )
     priority_class: str = ""
     url: str = ""
 
