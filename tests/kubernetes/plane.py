@@ -7,6 +7,7 @@ are the service accounts that an installation gives them, and may do what roles 
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from posse.kube.certificates import create_authority, write_private
 from posse.kube.config import Settings
+from posse.objects.times import parse_time
 from posse.world import World
 from tests.kubernetes.building import Programs
 from tests.kubernetes.programs import Program, free_port
@@ -61,6 +63,7 @@ class ControlPlane:
         self.directory = directory
         self.audit_log = directory / "audit.log"
         self._world = World.real()
+        self._unsettled: list[tuple[float, float]] = []
         self._tokens = {name: self._world.entropy(16).hex() for name in (ADMIN, *ACCOUNTS)}
         self._authority = create_authority(self._world)
         self._server = f"https://127.0.0.1:{free_port()}"
@@ -92,6 +95,19 @@ class ControlPlane:
         self.api_server.start()
         self._until(self.ready, "kube-apiserver is ready")
 
+    def restart_api_server(self) -> None:
+        """Killed and started again; `settled` when it is ready."""
+        self._unsettled.append((self._world.now(), math.inf))
+        self.api_server.kill()
+        self.api_server.start()
+
+    def settled(self) -> bool:
+        """Whether it is ready. One that has just started has not read the roles yet."""
+        if not self.ready():
+            return False
+        self._unsettled = [(since, min(to, self._world.now())) for since, to in self._unsettled]
+        return True
+
     def ready(self) -> bool:
         return self.kubectl("get", "--raw", "/readyz", check=False).returncode == 0
 
@@ -108,11 +124,18 @@ class ControlPlane:
         return run_kubectl(self.programs.kubectl, self.kubeconfig(user), words, check, stdin)
 
     def audited(self) -> Iterator[dict[str, Any]]:
-        """Every answered request so far."""
+        """Every answered request so far, but for denials by a server that knew no roles yet."""
         with self.audit_log.open() as log:
             for line in log:
-                if line.endswith("\n"):
-                    yield json.loads(line)
+                entry = json.loads(line) if line.endswith("\n") else None
+                if entry is not None and not self._premature(entry):
+                    yield entry
+
+    def _premature(self, entry: dict[str, Any]) -> bool:
+        if (entry.get("responseStatus") or {}).get("code") != 403:
+            return False
+        at = parse_time(entry["requestReceivedTimestamp"])
+        return any(since <= at <= to for since, to in self._unsettled)
 
     def _program(self, name: str, *command: str) -> Program:
         return Program(name, list(command), self.directory, {"HOME": str(self.directory)})

@@ -108,6 +108,8 @@ class RealRide:
             return True
 
         await self.until(accounted, "the namespace has its service account")
+        # Whoever led in another story is gone, and may not have said so.
+        await self.connection.delete_collection(kinds.LEASE, SYSTEM)
         for service in services:
             self.start(service)
 

@@ -105,9 +105,9 @@ async def test_the_api_server_restarts_in_mid_gang(control_plane: ControlPlane) 
         await create_gang(ride, "gang")
         ride.start("scheduler")
         await interrupted(standing, "gang")
-        control_plane.api_server.kill()
-        control_plane.api_server.start()
+        control_plane.restart_api_server()
         await until_whole(ride, standing, "gang")
+        await ride.until(lambda: asyncio.to_thread(control_plane.settled), "it is ready")
 
 
 async def test_etcd_stands_still_in_mid_gang(control_plane: ControlPlane) -> None:
@@ -197,9 +197,6 @@ async def leads(ride: RealRide, identity: str) -> bool:
 
 async def under_one_leader(ride: RealRide, schedulers: dict[str, Program]) -> Program:
     """The first leads before the second looks; returns the first."""
-    await ride.connection.delete_collection(
-        kinds.LEASE, SYSTEM, fields="metadata.name=posse-scheduler"
-    )
     first, second = schedulers["posse-scheduler"], schedulers[ADMIN]
     first.start()
     await ride.until(lambda: leads(ride, "posse-scheduler"), "the first one leads")
