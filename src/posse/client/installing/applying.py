@@ -22,7 +22,7 @@ from posse.objects.kinds import (
 )
 
 MANAGER = "posse-install"
-_ESTABLISHED_WITHIN = 60.0
+_WITHIN = 60.0
 _POLL = 0.1
 
 KEPT = (CUSTOM_RESOURCE_DEFINITION, NAMESPACE, PRIORITY_CLASS, QUEUE)
@@ -52,7 +52,7 @@ async def apply(
 async def _apply_one(connection: Connection, kind: Kind, obj: dict[str, Any]) -> str:
     metadata = obj["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace") or ""
-    present = await _get(connection, kind, name, namespace)
+    present = await _settled(connection, kind, name, namespace)
     if present is None:
         await _send(connection, kind, obj)
         return "created"
@@ -87,11 +87,11 @@ async def _send(connection: Connection, kind: Kind, obj: dict[str, Any]) -> dict
 
 
 async def _established(connection: Connection, names: list[str]) -> None:
-    deadline = connection.world.monotonic() + _ESTABLISHED_WITHIN
+    deadline = connection.world.monotonic() + _WITHIN
     for name in names:
         while not _is_established(await connection.get(CUSTOM_RESOURCE_DEFINITION, name)):
             if connection.world.monotonic() > deadline:
-                raise TimedOut(f"the cluster does not serve {name} after {_ESTABLISHED_WITHIN:g}s")
+                raise TimedOut(f"the cluster does not serve {name} after {_WITHIN:g}s")
             await asyncio.sleep(_POLL)
 
 
@@ -134,13 +134,21 @@ async def remove(connection: Connection, kind: Kind, obj: dict[str, Any]) -> boo
     return True
 
 
-async def _get(
+async def _settled(
     connection: Connection, kind: Kind, name: str, namespace: str
 ) -> dict[str, Any] | None:
-    try:
-        return await connection.get(kind, name, namespace)
-    except NotFound:
-        return None
+    """The object, if it is there to stay: one that is on its way out is waited for."""
+    deadline = connection.world.monotonic() + _WITHIN
+    while True:
+        try:
+            found = await connection.get(kind, name, namespace)
+        except NotFound:
+            return None
+        if not found["metadata"].get("deletionTimestamp"):
+            return found
+        if connection.world.monotonic() > deadline:
+            raise TimedOut(f"{kind.singular} {name} is still being deleted after {_WITHIN:g}s")
+        await asyncio.sleep(_POLL)
 
 
 def _version(obj: dict[str, Any]) -> str:

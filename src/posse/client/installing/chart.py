@@ -131,7 +131,7 @@ def _condition(obj: dict[str, Any]) -> str:
         return f'.Capabilities.APIVersions.Has "{kind.api_version}/{kind.kind}"'
     if kind == NAMESPACE_KIND:
         return "ne .Release.Namespace .Values.namespace"
-    if kind in ONCE:
+    if kind in ONCE or outlives(obj):
         # Somebody may have made it, and Helm takes nothing over.
         place = ".Values.namespace" if kind.namespaced else '""'
         name = obj["metadata"]["name"]

@@ -45,7 +45,11 @@ async def leavings(connection: Connection, *, purge: bool) -> list[Leaving]:
             if kind in (*OPTIONAL, QUEUE):
                 continue
             raise
-        found += [Leaving(kind, obj) for obj in marked if purge or not outlives(obj)]
+        found += [
+            Leaving(kind, obj)
+            for obj in marked
+            if (purge or not outlives(obj)) and not obj["metadata"].get("deletionTimestamp")
+        ]
     if any(
         one.kind == DEPLOYMENT and labels_of(one.obj).get(MANAGED_BY) == "Helm" for one in found
     ):
