@@ -24,6 +24,10 @@ RUNNING = Options(simulate=4, gpus=2)
         ({"port": 6443}, None),
         ({"port": 1}, "it listens on port 6443, not 1"),
         ({"nodes": ({"metadata": {"name": "n"}},)}, "it runs with other --nodes"),
+        (
+            {"simulate": 0, "machine": "m"},
+            "it runs with simulated nodes, not this machine as its node",
+        ),
     ],
 )
 def test_a_difference_is_named(change: dict[str, Any], difference: str | None) -> None:
@@ -46,8 +50,36 @@ def test_another_version_is_a_difference() -> None:
         (Options(simulate=1, metrics_port=65_535), "--metrics-port must be between 0 and 65534"),
         (Options(simulate=1, cpus="many"), "node-0"),
         (Options(nodes=({"metadata": {"name": "n"}},) * 2), "two nodes named n"),
+        (Options(machine="m", gpus=2), "--gpus is for simulated nodes"),
+        (Options(machine="m", isolation="vm"), "POSSE_ISOLATION is namespaces or none, not vm"),
+        (Options(machine="m", allow_host_paths=("no/such",)), "--allow-host-path no/such"),
     ],
 )
 def test_options_that_make_no_cluster_are_refused(options: Options, complaint: str) -> None:
     with pytest.raises(ClusterError, match=complaint):
         options.check()
+
+
+MACHINE = Options(machine="m", isolation="none")
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ({}, None),
+        ({"machine": "renamed"}, None),
+        ({"isolation": ""}, None),
+        ({"isolation": "namespaces"}, "it runs with POSSE_ISOLATION=none, not namespaces"),
+        ({"allow_host_paths": ("/",)}, "it runs with other --allow-host-path"),
+        ({"private": ("/k",)}, None),
+    ],
+)
+def test_a_difference_of_machines_is_named(change: dict[str, Any], difference: str | None) -> None:
+    assert msgspec.structs.replace(MACHINE, **change).difference(MACHINE, 6443) == difference
+
+
+def test_a_machine_is_one_node_under_its_own_name() -> None:
+    MACHINE.check()
+    assert MACHINE.names() == ["m"]
+    assert MACHINE.manifests() == []
+    assert RUNNING.names() == ["node-0", "node-1", "node-2", "node-3"]

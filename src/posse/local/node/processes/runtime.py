@@ -118,12 +118,11 @@ class ProcessRuntime:
         mine = self._pod(str(pod["metadata"]["uid"]))
         mine.manifest = pod
         if mine.reach is None:
-            known = _recorded(mine.place)
+            known = _recorded(mine.place, self._isolation.name)
             mine.reach = self._isolation.reach(pod, known)
             mine.place.make()
             if mine.reach != known:
-                record = {"address": mine.reach.address, "ports": mine.reach.ports}
-                files.write_json(str(mine.place.record), record)
+                _record(mine.place, self._isolation.name, mine.reach)
             self.pods_changed()
         return mine.reach.address
 
@@ -132,7 +131,9 @@ class ProcessRuntime:
         mine.manifest = pod
         at = mine.place.attempt(container, attempt)
         if not at.launch.exists():
-            reach = mine.reach or Reach(self.address(pod, ""))
+            reach = mine.reach
+            if reach is None:
+                raise RuntimeError(f"{mine.place.uid} was never admitted")
             await self._preparer.prepare(pod, mine.place, at, reach, self._names)
         elif at.alive() or at.exit.exists() or at.state.exists():
             return self._resume(mine, at)
@@ -301,9 +302,15 @@ class ProcessRuntime:
         return Reach(address) if address and mine is None else None
 
 
-def _recorded(place: PodPlace) -> Reach | None:
+def _record(place: PodPlace, mode: str, reach: Reach) -> None:
+    record = {"mode": mode, "address": reach.address, "ports": reach.ports}
+    files.write_json(str(place.record), record)
+
+
+def _recorded(place: PodPlace, mode: str) -> Reach | None:
+    """What the pod was given; an address of another mode means nothing in this one."""
     record = files.read_json(str(place.record))
-    if record is None:
+    if record is None or record.get("mode") != mode:
         return None
     ports = {int(port): int(mapped) for port, mapped in (record.get("ports") or {}).items()}
     return Reach(str(record["address"]), ports)
