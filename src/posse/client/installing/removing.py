@@ -13,7 +13,7 @@ import msgspec
 
 from posse.client.errors import PosseError
 from posse.client.installing.applying import remove
-from posse.client.installing.inventory import INVENTORY, OPTIONAL, kind_of
+from posse.client.installing.inventory import INVENTORY, kind_of
 from posse.client.installing.marking import MANAGED_BY, SELECTOR, labels_of
 from posse.client.installing.precedence import CRITICAL
 from posse.kube.connection import Connection
@@ -42,9 +42,7 @@ async def leavings(connection: Connection, *, purge: bool) -> list[Leaving]:
         try:
             marked = (await connection.list(kind, labels=SELECTOR)).items
         except NotFound:
-            if kind in (*OPTIONAL, QUEUE):
-                continue
-            raise
+            continue  # not every cluster serves every kind
         found += [
             Leaving(kind, obj)
             for obj in marked
