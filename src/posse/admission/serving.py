@@ -55,6 +55,7 @@ async def serve(app: Webhook, bound: socket.socket, shown: Shown) -> None:
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
