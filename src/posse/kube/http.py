@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from posse.kube.config import Settings
@@ -18,7 +19,7 @@ from posse.kube.credentials import Credentials, SignIn, StoredSignIn
 from posse.kube.errors import ConfigError, SignInFailed, Unreachable
 from posse.kube.plugin_runs import PluginSignIn
 from posse.kube.tls import Contexts
-from posse.kube.transport import Headers, Query, Response
+from posse.kube.transport import Headers, Query, Response, may_leave
 from posse.version import __version__
 from posse.world import World
 
@@ -65,11 +66,14 @@ class HttpTransport:
             total=_REQUEST_TIMEOUT if timeout is None else timeout, sock_connect=_CONNECT_TIMEOUT
         )
 
+        permitted = may_leave.get()
+
         async def send(credentials: Credentials) -> Response:
             target = self._target(path, query, headers, credentials)
+            data = body if body is None or permitted is None else _Withheld(body, permitted)
             try:
                 async with self._open().request(
-                    method, data=body, timeout=limits, **target
+                    method, data=data, timeout=limits, **target
                 ) as answer:
                     return Response(answer.status, _lowered(answer), await answer.read())
             except _NO_ANSWER as error:
@@ -191,6 +195,21 @@ class HttpStream:
                 yield chunk
         except _NO_ANSWER as error:
             raise self._unreachable(error) from error
+
+
+class _Withheld(aiohttp.BytesPayload):
+    """A body that leaves in the same moment in which it is allowed to, or not at all."""
+
+    def __init__(self, body: bytes, permitted: Callable[[], bool]) -> None:
+        super().__init__(body)
+        self._permitted = permitted
+
+    async def write_with_length(
+        self, writer: AbstractStreamWriter, content_length: int | None
+    ) -> None:
+        if not self._permitted():
+            raise ConnectionAbortedError("it was not to be sent any more")
+        await super().write_with_length(writer, content_length)
 
 
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)

@@ -61,7 +61,13 @@ class Leadership:
 
     def surely_held(self) -> bool:
         """Whether nobody else can hold the lease now: the only licence to write as the leader."""
-        return self._left() > 0
+        return self.left() > 0
+
+    def left(self) -> float:
+        """Seconds for which the lease is surely ours; none, or fewer, when it may be another's."""
+        if self._renewed is None:
+            return 0.0
+        return self._renewed + self._duration - self._margin - self._world.monotonic()
 
     async def acquire(self) -> None:
         """Returns as the holder: at once where the lease is free or already ours."""
@@ -81,10 +87,12 @@ class Leadership:
         """Renews; returns when the lease is another's or could not be renewed in time."""
         pause = self._renew_every
         while self.surely_held():
-            await asyncio.sleep(max(_TICK, min(self._world.jitter(pause), self._left())))
+            await asyncio.sleep(max(_TICK, min(self._world.jitter(pause), self.left())))
+            if not self.surely_held():
+                break  # we were held up: to ask now would be to ask for somebody else's
             pause = min(_RETRY, self._renew_every)
             try:
-                async with asyncio.timeout(max(0.0, self._left())):
+                async with asyncio.timeout(max(0.0, self.left())):
                     if not await self._renew():
                         break
                 pause = self._renew_every
@@ -105,12 +113,6 @@ class Leadership:
                     await self._connection.replace(LEASE, self._with(lease, holderIdentity=""))
         except (KubeError, TimeoutError) as error:
             _log.warning("lease %s/%s: not released: %s", self.namespace, self.name, error)
-
-    def _left(self) -> float:
-        """Seconds for which the lease is surely ours."""
-        if self._renewed is None:
-            return 0.0
-        return self._renewed + self._duration - self._margin - self._world.monotonic()
 
     async def _attempt(self) -> float:
         """Takes the lease if it may be taken; else the seconds to wait before looking again."""

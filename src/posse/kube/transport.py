@@ -6,14 +6,20 @@ Everything above works on either, and knows neither.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import Protocol
 
 import msgspec
 
 Query = Mapping[str, str]
 Headers = Mapping[str, str]
+
+may_leave: ContextVar[Callable[[], bool] | None] = ContextVar("may_leave", default=None)
+"""Asked once more when a body is about to go out: a request may have waited for a connection, or
+its process may have stood still, since whoever sent it was allowed to. After a no the request is
+Unreachable, and the server has at most an unfinished one, which it does not carry out."""
 
 
 class Response(msgspec.Struct, frozen=True):

@@ -82,7 +82,7 @@ async def _lead(
     frozen = config.policy.frozen
     if frozen:
         _log.warning("the policy is frozen: decisions are logged, and nothing is carried out")
-    fence = Fence(connection.transport, leadership.surely_held, frozen=frozen)
+    fence = Fence(connection.transport, leadership.left, frozen=frozen)
     fenced = Connection(fence, world, namespace=connection.namespace)
     term = Term(config, fenced, world, observer)
     keeping = asyncio.create_task(leadership.keep(), name="lease")

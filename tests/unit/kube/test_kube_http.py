@@ -16,8 +16,10 @@ import pytest
 
 from posse.kube import connect
 from posse.kube.config import ConfigError, Settings
+from posse.kube.connection import Connection
 from posse.kube.errors import Unreachable
 from posse.kube.http import HttpTransport
+from posse.kube.transport import may_leave
 from posse.objects.kinds import CONFIG_MAP
 from posse.world import World
 from tests.unit.kube.certificates import Authority
@@ -321,3 +323,32 @@ async def test_an_answer_that_is_no_http_is_unreachable() -> None:
     async with raw(respond) as transport:
         with pytest.raises(Unreachable):
             await transport.request("GET", "/")
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_body_is_asked_about_as_it_leaves(server: ModelServer, allowed: bool) -> None:
+    asked: list[int] = []
+
+    def permitted() -> bool:
+        asked.append(len(server.requests))
+        return allowed
+
+    async with (
+        serving(server) as port,
+        to(Settings(server=f"http://127.0.0.1:{port}")) as transport,
+    ):
+        connection = Connection(transport, World.real())
+        permission = may_leave.set(permitted)
+        try:
+            made = {"metadata": {"name": "a", "namespace": "ns"}}
+            if allowed:
+                await connection.create(CONFIG_MAP, made)
+            else:
+                with pytest.raises(Unreachable):
+                    await transport.request("POST", "/api/v1/namespaces/ns/configmaps", body=b"{}")
+        finally:
+            may_leave.reset(permission)
+        assert asked == [0]
+        assert len(server.requests) == (1 if allowed else 0)
+        # Reading goes on over the same transport.
+        assert (await transport.request("GET", "/api/v1/configmaps")).status == 200

@@ -206,7 +206,7 @@ async def test_a_change_of_policy_keeps_the_lease(tmp_path: Path) -> None:
 
 async def test_the_fence_lets_nothing_through_while_frozen() -> None:
     rig = Rig()
-    fence = Fence(rig.api, lambda: True, frozen=True)
+    fence = Fence(rig.api, lambda: 60.0, frozen=True)
     with pytest.raises(WriteWhileFrozen):
         await fence.request("POST", "/api/v1/namespaces/ns/pods/a/binding", body=b"{}")
     assert rig.api.attempts == []
