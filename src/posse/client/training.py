@@ -247,6 +247,8 @@ class Training:
     async def _priority_class(self, name: str) -> None:
         try:
             await self._connection.get(kinds.PRIORITY_CLASS, name)
+        except Forbidden:
+            return  # who may not look is told by the API server, when the pods are made
         except NotFound as error:
             raise PosseError(
                 f"the priority class {name} does not exist; create it first"
