@@ -13,7 +13,7 @@ from posse.objects import kinds
 from posse.objects.crds import definitions
 from posse.objects.kinds import Kind
 from tests.cluster.riding import cluster, mpi, pods_of, tf, training, wait_for_status
-from tests.kubernetes.plane import Plane
+from tests.kubernetes.plane import ControlPlane, Plane
 from tests.kubernetes.preparing import installation
 
 DEFINITIONS = [definition["metadata"]["name"] for definition in definitions()]
@@ -219,12 +219,12 @@ async def test_kubectl_shows_what_people_look_for(plane: Plane) -> None:
         assert (head[0], row[0]) == ("NAME", "default")
 
 
-async def test_kubectl_logs_reach_a_simulated_node(plane: Plane) -> None:
+async def test_kubectl_logs_reach_a_simulated_node(control_plane: ControlPlane) -> None:
     async with cluster(1, gpus=1) as running:
         await training(running).submit(tf(workers=1, gpus=1))
         await wait_for_status(running, "tf", "RUNNING")
         (pod,) = await pods_of(running, "tf")
         done = await asyncio.to_thread(
-            plane.kubectl, "-n", running.namespace, "logs", pod.metadata.name
+            control_plane.kubectl, "-n", running.namespace, "logs", pod.metadata.name
         )
         assert "simulated" in done.stdout

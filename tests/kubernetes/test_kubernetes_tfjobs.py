@@ -11,5 +11,11 @@ from tests.cluster.test_cluster_tfjobs import (  # noqa: F401 - run here once mo
     test_old_manifests_run_as_gangs,
     test_one_worker_alone_is_its_own_chief,
     test_pod_names_validation,
-    test_submit_get_list_logs_and_delete,
 )
+from tests.cluster.test_cluster_tfjobs import test_submit_get_list_logs_and_delete as _with_logs
+from tests.kubernetes.plane import ControlPlane
+
+
+async def test_submit_get_list_logs_and_delete(control_plane: ControlPlane) -> None:
+    """Where the API server trusts the certificates of our nodes."""
+    await _with_logs()
