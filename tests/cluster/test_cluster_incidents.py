@@ -704,25 +704,3 @@ async def test_a_namespace_that_is_deleted_frees_what_its_gangs_held() -> None:
         assert await seated(running, "next") == 0
         await running.connection.delete(kinds.NAMESPACE, "team")
         await wait_for_status(running, "next", "RUNNING")
-
-
-async def test_the_seat_of_a_member_that_died_waits_for_its_replacement() -> None:
-    async with witnessed() as running:
-        await training(running).submit(mpi("first", workers=4))
-        await wait_for_status(running, "first", "RUNNING")
-        await gang(running, "greedy", 1, gpus=2)
-        await running.kill("controllers")
-        await running.connection.delete(kinds.POD, "first-worker-2", NAMESPACE, grace=0)
-        await asyncio.sleep(10)
-        assert await bound(running, "greedy") == 0
-        running.start("controllers")
-        await wait_for_pods(running, "first", 5)
-
-
-async def test_a_seat_for_somebody_who_never_comes_back_is_given_away_in_the_end() -> None:
-    async with witnessed() as running:
-        await gang(running, "first", 4, gpus=2)
-        await wait_for_bound(running, "first", 4)
-        await gang(running, "greedy", 1, gpus=2)
-        await running.connection.delete(kinds.POD, "first-2", NAMESPACE, grace=0)
-        await wait_for_bound(running, "greedy", 1)

@@ -47,15 +47,6 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Vacancy:
-    """The seat of a member that ended while its gang ran."""
-
-    role: str
-    seating: Seating
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
 class Role:
     """Waiting members that can trade places."""
 
@@ -114,11 +105,6 @@ class Gang:
     entitled: int | None = None
     # When it was first seen half-bound.
     half_since: float | None = None
-    # Seats that members left since it ran, and since when somebody is missing.
-    vacancies: list[Vacancy] = field(default_factory=list)
-    lacking_since: float | None = None
-    # Whoever is missing was waited for long enough.
-    lapsed: bool = False
     # The last verdict told.
     verdict: Verdict | None = None
     _muster: Muster | None = None
@@ -193,41 +179,9 @@ class Gang:
         """Waiting members that must be seated together: its minimum, and whoever was announced."""
         return min(len(self.muster.waiting), self.short + len(self.awaited()))
 
-    @property
-    def lacking(self) -> int:
-        """Members that it has run with, and that do not exist now."""
-        return max(0, (self.entitled or 0) - self.muster.present) if self.started else 0
-
-    @property
-    def waits_for_members(self) -> bool:
-        """It has run, and not until somebody makes pods for it will it be what it was."""
-        if not self.started:
-            return False
-        return self.muster.present < self.least or bool(self.vacancies and self.lacking)
-
-    def shrink(self, by: int) -> None:
-        """So many of its members have ended well, or are not wanted any more."""
-        if self.entitled is not None:
-            self.entitled = max(0, self.entitled - by)
-
-    def vacant(self) -> list[Vacancy]:
-        """The seats to be kept for members that somebody will make anew, the latest first."""
-        assert self.facts is not None
-        if self.lapsed or not self.facts.recreated:
-            return []
-        left = self.vacancies[::-1]
-        for member in self.muster.waiting:
-            role = (member.facts.role, member.seating)
-            at = next((i for i, v in enumerate(left) if (v.role, v.seating) == role), None)
-            if at is not None:
-                del left[at]
-        return left[: self.lacking]
-
     def ails(self) -> bool:
         """It has begun, and something that belongs to it is missing: it comes before others."""
         muster = self.muster
-        if self.vacant():
-            return True
         if muster.waiting and (self.owed or (self.started and self.short)):
             return True
         if not muster.seated:

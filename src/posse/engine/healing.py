@@ -2,9 +2,8 @@
 
 A gang that lost a member, one left half-bound by a crash or a refused bind, one whose announced
 member arrived or whose held seat was lost. What fits of the missing seats is kept from everyone
-else until all of it fits; for members of a running gang that are still to be made anew, only for
-a while. A half-bound gang that never ran gives its seats back after a while, if somebody
-recreates its pods; one that ran is never let go here.
+else until all of it fits. A half-bound gang that never ran gives its seats back after a while,
+if somebody recreates its pods; one that ran is never let go here.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from posse.engine.view import View
 
 def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release]:
     give_up_lost(view)
-    _lapse(view, policy, now)
     _sort_out(view, now)
     ailing = sorted(view.ailing.values(), key=lambda gang: gang.rank)
     if any(gang.key in view.stirred for gang in ailing) or view.columns.last_freed > view.healed:
@@ -36,28 +34,13 @@ def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release]:
 
 
 def wake_at(view: View, policy: Policy) -> float | None:
-    """When the next half-bound gang is to be let go, or the next vacant seats are: a cycle is due
-    then without any event."""
+    """When the next half-bound gang is to be let go: a cycle is due then without any event."""
     dates = [
-        gang.lacking_since + policy.keep_vacant
-        for gang in view.ailing.values()
-        if gang.lacking_since is not None and not gang.lapsed
-    ]
-    dates += [
         gang.half_since + policy.release_after
         for gang in view.ailing.values()
         if gang.half_since is not None and gang.facts is not None and gang.facts.recreated
     ]
     return min(dates, default=None)
-
-
-def _lapse(view: View, policy: Policy, now: float) -> None:
-    """Members that have been missing for long are waited for no more."""
-    for gang in list(view.ailing.values()):
-        since = gang.lacking_since
-        if since is not None and not gang.lapsed and now - since >= policy.keep_vacant:
-            gang.lapsed = True
-            view.stir(gang)
 
 
 def _sort_out(view: View, now: float) -> None:
@@ -75,12 +58,6 @@ def _sort_out(view: View, now: float) -> None:
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
             # A hold stands beside a seat: a gang that has none is simply placed again.
             view.set_holds(gang, [])
-        if not gang.lacking:
-            gang.vacancies.clear()
-        if not gang.waits_for_members:
-            gang.lacking_since, gang.lapsed = None, False
-        elif gang.lacking_since is None:
-            gang.lacking_since = now
         if not gang.half_bound:
             gang.half_since = None
         elif gang.half_since is None:
@@ -105,10 +82,8 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
             view, gang, policy, need=need, beyond=max(0, gang.owed - need)
         )
         if not isinstance(outcome, Placement):
-            if not gang.lapsed:
-                keep_what_fits(view, gang, need)
-            if gang.muster.waiting:
-                view.shortfalls.record(gang, outcome)
+            keep_what_fits(view, gang, need)
+            view.shortfalls.record(gang, outcome)
             return
         decision = start(view, gang, outcome)
         gang.half_since = None

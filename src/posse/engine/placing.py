@@ -10,7 +10,7 @@ from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.packing import pack, pack_more
 from posse.engine.policy import Policy
 from posse.engine.searching import Found
-from posse.engine.seating import NO_ROWS, Seats
+from posse.engine.seating import NO_ROWS
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
 
@@ -76,11 +76,7 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
 
 
 def keep_what_fits(view: View, gang: Gang, need: int) -> None:
-    """Hold as many of the gang's missing seats as there is room for now.
-
-    Those of members that wait, and of members that ended and are still to be made anew: these
-    where they were, or else anywhere.
-    """
+    """Hold as many of the gang's missing seats as there is room for now."""
     kept: list[Hold] = []
     for demand in demands_of(gang, need):
         missing = demand.wanted - (len(demand.at) if demand.announced else 0)
@@ -91,15 +87,6 @@ def keep_what_fits(view: View, gang: Gang, need: int) -> None:
             kept += [
                 Hold(demand.role, demand.seating, row, announced=False) for row in seats.each()
             ]
-    for vacancy in gang.vacant():
-        seating = vacancy.seating
-        row = view.columns.row.get(vacancy.node)
-        if row is None or not seating.seats()[row]:
-            if not seating.total():
-                continue
-            row = seating.choose(1).each()[0]
-        view.hold(seating, Seats.one(row))
-        kept.append(Hold(vacancy.role, seating, row, announced=False))
     view.record_holds(gang, gang.holds + kept)
 
 

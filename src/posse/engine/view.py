@@ -23,7 +23,7 @@ from posse.engine.facts import (
     QueueFacts,
     Shape,
 )
-from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
+from posse.engine.gangs import NOWHERE, Gang, Hold, Member
 from posse.engine.seating import Seating, Seats
 from posse.engine.shortfalls import Shortfalls
 
@@ -79,8 +79,6 @@ class View:
         if gang.facts is not None and gang.facts.uid != facts.uid:
             self._end_group(gang)
             gang = self._gang(facts.key)
-        if gang.facts is not None:
-            gang.shrink(max(0, gang.facts.min_member - facts.min_member))
         gang.facts = facts
         gang.expected = [self.seating(expected.shape) for expected in facts.expects]
         self.stir(gang)
@@ -129,13 +127,8 @@ class View:
 
     def remove_pod(self, uid: str) -> None:
         member = self.members.get(uid)
-        if member is None:
-            return
-        gang = None if member.facts.gang is None else self.gangs[member.facts.gang]
-        if gang is not None and gang.facts is not None and gang.started and member.row != NOWHERE:
-            node = self.columns.names[member.row]
-            gang.vacancies.append(Vacancy(member.facts.role, member.seating, node))
-        self._detach(member, moved=True)
+        if member is not None:
+            self._detach(member, moved=True)
 
     def refute(self, uid: str) -> None:
         """An assumed bind or release of this pod did not happen."""

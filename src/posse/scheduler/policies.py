@@ -103,16 +103,10 @@ def _count(key: str, value: Any) -> int:
 
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "frozen": _switch,
-    "keepVacant": _seconds,
     "releaseAfter": _seconds,
     "searchSteps": _count,
 }
-_FIELDS = {
-    "frozen": "frozen",
-    "keepVacant": "keep_vacant",
-    "releaseAfter": "release_after",
-    "searchSteps": "search_steps",
-}
+_FIELDS = {"frozen": "frozen", "releaseAfter": "release_after", "searchSteps": "search_steps"}
 
 
 class Policies:

@@ -27,7 +27,6 @@ LEASE = "/leases"
         ("{}", Policy()),
         ("frozen: true", Policy(frozen=True)),
         ("releaseAfter: 90", Policy(release_after=90.0)),
-        ("keepVacant: 5m", Policy(keep_vacant=300.0)),
         ("releaseAfter: 1m30s\nsearchSteps: 5", Policy(release_after=90.0, search_steps=5)),
         ('{"frozen": false, "searchSteps": 1}', Policy(search_steps=1)),
     ],
@@ -41,11 +40,8 @@ async def test_what_a_file_says(text: str, policy: Policy) -> None:
     [
         ("frosen: true", "unknown key frosen; did you mean frozen?"),
         ("release_after: 5", "unknown key release_after; did you mean releaseAfter?"),
-        (
-            "colour: red",
-            "unknown key colour; known are frozen, keepVacant, releaseAfter, searchSteps",
-        ),
-        ("3: 4", "unknown key 3; known are frozen, keepVacant, releaseAfter, searchSteps"),
+        ("colour: red", "unknown key colour; known are frozen, releaseAfter, searchSteps"),
+        ("3: 4", "unknown key 3; known are frozen, releaseAfter, searchSteps"),
         ("frozen: yes please", "frozen must be true or false, not 'yes please'"),
         ("frozen: 1", "frozen must be true or false, not 1"),
         ("frozen:", "frozen must be true or false, not None"),
