@@ -115,12 +115,13 @@ def tool_directories() -> list[str]:
         found[str(path)] = None
     for entry in (os.environ.get("PATH") or "").split(":"):
         directory = Path(entry)
-        if not directory.is_absolute() or not directory.is_dir():
+        # os.path answers no, where pathlib raises, for what this user may not look into.
+        if not directory.is_absolute() or not os.path.isdir(directory):  # noqa: PTH112
             continue
         above = directory.parent
-        environment = (above / "pyvenv.cfg").exists() or (above / "conda-meta").is_dir()
+        environment = os.path.exists(above / "pyvenv.cfg") or os.path.isdir(above / "conda-meta")  # noqa: PTH110, PTH112
         found[str(above if environment else directory)] = None
-    return [path for path in found if Path(path).is_dir() and path != "/"]
+    return [path for path in found if os.path.isdir(path) and path != "/"]  # noqa: PTH112
 
 
 def gpu_devices() -> list[str]:
