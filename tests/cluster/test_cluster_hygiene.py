@@ -179,10 +179,12 @@ def test_a_home_that_is_no_directory(fresh: Commands) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_home_that_cannot_be_written(fresh: Commands) -> None:
-    fresh.home.mkdir(mode=0o500)
-    assert f"cannot use {fresh.home}: Permission denied" in refused(fresh, UP)
-    fresh.home.chmod(0o700)
+def test_a_home_that_cannot_be_made(fresh: Commands) -> None:
+    fresh.directory.chmod(0o500)
+    try:
+        assert f"cannot use {fresh.home}: Permission denied" in refused(fresh, UP)
+    finally:
+        fresh.directory.chmod(0o700)
 
 
 def test_a_port_that_is_taken(fresh: Commands) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -200,7 +201,8 @@ def test_kill_9_of_supervisor_and_agent_leaves_no_process(machine: Machine) -> N
     eventually(lambda: "running" in machine.state("orphan"), "it runs")
     report = json.loads(machine.run("posse status -o json").stdout)
     for pid in [report["pid"], *(s["pid"] for s in report["services"])]:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it went with its supervisor
+            os.kill(pid, signal.SIGKILL)
     eventually(lambda: machine.marked(uid) == [], "its processes are gone", 60)
     eventually(lambda: machine.processes() == [], "nothing of the cluster is left", 60)
     machine.run(f"posse up --allow-host-path {machine.directory}/shared")

@@ -18,8 +18,6 @@ from typing import Any, NoReturn
 
 from posse.local.node.processes.shim.family import kill_descendants, reap
 
-_RESET = ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD")
-
 
 class Refused(Exception):
     """The command could not be started; the text is what a container runtime would say."""
@@ -174,7 +172,8 @@ def _execute(argv: list[str], environment: dict[str, str]) -> NoReturn:
             if "/" in name:
                 raise Refused(f'exec: "{name}": stat {name}: {_reason(error)}') from None
         except PermissionError:
-            denied = True
+            # A directory that we may not look into has nothing for us.
+            denied = denied or os.path.exists(candidate)
         except OSError as error:
             raise Refused(f'exec: "{name}": {_reason(error)}') from None
     if denied:
@@ -189,10 +188,11 @@ def _reason(error: OSError) -> str:
 
 
 def _reset_signals() -> None:
+    """Whatever whoever started the agent had ignored, a command begins with the usual."""
     signal.set_wakeup_fd(-1)
-    for name in _RESET:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    for number in range(1, signal.NSIG):
+        with contextlib.suppress(OSError, ValueError):  # SIGKILL, SIGSTOP, and the C library's own
+            signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
