@@ -186,7 +186,7 @@ def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name, wanted in desired.items():
         found = present.get(name) if isinstance(present, dict) else None
-        if name in _NO_DIFFERENCE or _says(found, wanted):
+        if name in _NO_DIFFERENCE or wanted == found:
             continue
         if name == "data":
             # Keys that are no longer wanted go too.
@@ -198,19 +198,6 @@ def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
         else:
             changes[name] = wanted
     return changes
-
-
-def _says(found: Any, wanted: Any) -> bool:
-    """Whether a server that leaves out what says nothing, and fills in defaults, has it so."""
-    if isinstance(wanted, list) and isinstance(found, list):
-        return len(found) == len(wanted) and all(map(_element_says, found, wanted))
-    return found == wanted or (found is None and not wanted)
-
-
-def _element_says(found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        return not differences(found, wanted)
-    return bool(found == wanted)
 
 
 def _is_ending(obj: Manifest) -> bool:
