@@ -76,7 +76,9 @@ async def test_umask_and_signals_are_the_usual_ones(rig: Rig) -> None:
     _, text = await rig.run(pod(shell("umask; grep -E 'SigIgn|SigBlk' /proc/self/status")))
     lines = text.split()
     assert lines[0] == "0022"
-    assert lines[2::2] == ["0000000000000000", "0000000000000000"]
+    # Signals 32 and 33 are the C library's own: nobody but it can set them.
+    usual = ~(0b11 << 31)
+    assert [int(mask, 16) & usual for mask in lines[2::2]] == [0, 0]
 
 
 async def test_output_says_when_and_where(rig: Rig) -> None:
