@@ -29,6 +29,8 @@ PACKAGES = {
     "kube-controller-manager": f"{KUBERNETES}/cmd/kube-controller-manager",
     "kubectl": f"{KUBERNETES}/cmd/kubectl",
 }
+# Built only when somebody asks for it: what the tests measure against, not what they run on.
+EXTRAS = {"kube-scheduler": f"{KUBERNETES}/cmd/kube-scheduler"}
 
 
 class Unavailable(Exception):
@@ -82,11 +84,26 @@ def build(environment: Mapping[str, str] | None = None) -> None:
             f"{', '.join(absent)}: not in KUBEBUILDER_ASSETS, not in {place},"
             " and Go is not installed to build them"
         )
-    place.mkdir(parents=True, exist_ok=True)
-    with _alone(place):
-        for name in absent:
-            if not (place / name).is_file():
-                _build(name, place / name, environment)
+    for name in absent:
+        _build(name, PACKAGES[name], environment)
+
+
+def extra(name: str, environment: Mapping[str, str] | None = None) -> Path:
+    """One of EXTRAS, of the same versions; built if it is not here yet."""
+    environment = os.environ if environment is None else environment
+    return _place(name, environment) or _build(name, EXTRAS[name], environment)
+
+
+def _build(name: str, package: str, environment: Mapping[str, str]) -> Path:
+    version = pinned(KUBERNETES)
+    return compiled(
+        cache(environment) / name,
+        package,
+        MODULE,
+        pinned(ETCD) if name == "etcd" else version,
+        environment,
+        stamp=f"k8s.io/component-base/version.gitVersion={version}",
+    )
 
 
 def _place(name: str, environment: Mapping[str, str]) -> Path | None:
@@ -105,17 +122,46 @@ def _alone(place: Path) -> Iterator[None]:
         yield
 
 
-def _build(name: str, target: Path, environment: Mapping[str, str]) -> None:
-    package, version = PACKAGES[name], pinned(KUBERNETES)
-    _say(f"building {name} {pinned(ETCD) if name == 'etcd' else version}: some minutes, once")
+def compiled(
+    target: Path,
+    package: str,
+    module: Path,
+    version: str,
+    environment: Mapping[str, str],
+    *,
+    stamp: str,
+) -> Path:
+    """The program of a Go package in a pinned module: built once, however many ask for it.
+
+    `stamp` is the variable that carries its version, with the value.
+    """
+    if shutil.which("go", path=environment.get("PATH")) is None:
+        raise Unavailable(f"{target.name} is not in {target.parent}, and Go is not installed")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(target.parent):
+        if not target.is_file():
+            _compile(target, package, module, version, environment, stamp)
+    return target
+
+
+def _compile(
+    target: Path,
+    package: str,
+    module: Path,
+    version: str,
+    environment: Mapping[str, str],
+    stamp: str,
+) -> None:
+    name = target.name
+    _say(f"building {name} {version}: some minutes, once")
     began = time.monotonic()
     beside = target.with_name(f"{name}.{os.getpid()}")
-    flags = f"-s -w -X k8s.io/component-base/version.gitVersion={version}"
+    flags = f"-s -w -X {stamp}"
     command = ["go", "build", "-mod=readonly", "-ldflags", flags, "-o", str(beside), package]
     if shutil.which("nice"):
         command = ["nice", "-n", "10", *command]
     building = subprocess.Popen(
-        command, cwd=MODULE, env=dict(environment), stderr=subprocess.PIPE, text=True
+        command, cwd=module, env=dict(environment), stderr=subprocess.PIPE, text=True
     )
     assert building.stderr is not None
     said: list[str] = []
