@@ -5,7 +5,10 @@ Nothing is built before somebody asks for it; what is built stays in the user's 
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,19 +45,27 @@ def _volcano(command: str) -> Source:
     return Source("volcano", module, f"{module}/cmd/{command}", f"{module}/pkg/version.Version")
 
 
+def _kubeflow(name: str, command: str) -> Source:
+    module = f"github.com/kubeflow/{name}"
+    stamp = f"{module}/pkg/version.Version"
+    return Source(f"kubeflow/{name}", module, f"{module}/cmd/{command}", stamp)
+
+
 SOURCES = {
     "vc-scheduler": _volcano("scheduler"),
     "vc-controller-manager": _volcano("controller-manager"),
+    "training-operator": _kubeflow("training-operator", "training-operator.v1"),
+    "mpi-operator": _kubeflow("mpi-operator", "mpi-operator"),
 }
 
 
 def program(name: str, environment: Mapping[str, str] | None = None) -> Path:
     """The program, built if need be. Unavailable says why it cannot be had."""
     environment = os.environ if environment is None else environment
+    if (present := built(name, environment)) is not None:
+        return present
     source = SOURCES[name]
     target = cache(source, environment) / name
-    if os.access(target, os.X_OK):
-        return target
     version = source.version()
     return compiled(
         target,
@@ -64,6 +75,33 @@ def program(name: str, environment: Mapping[str, str] | None = None) -> Path:
         environment,
         stamp=f"{source.stamp}={version}",
     )
+
+
+def built(name: str, environment: Mapping[str, str] | None = None) -> Path | None:
+    """The program, if it is here already."""
+    environment = os.environ if environment is None else environment
+    target = cache(SOURCES[name], environment) / name
+    return target if os.access(target, os.X_OK) else None
+
+
+def sources(name: str, environment: Mapping[str, str] | None = None) -> Path:
+    """Where Go keeps the files of the program's module: its manifests come with it."""
+    environment = os.environ if environment is None else environment
+    if shutil.which("go", path=environment.get("PATH")) is None:
+        raise Unavailable(f"the manifests of {name} come with its module, and Go is not installed")
+    source = SOURCES[name]
+    command = ["go", "mod", "download", "-json", f"{source.module}@{source.version()}"]
+    told = subprocess.run(
+        command,
+        cwd=source.place,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.returncode != 0:
+        raise Unavailable(f"{source.module} cannot be had: {told.stdout}{told.stderr}")
+    return Path(json.loads(told.stdout)["Dir"])
 
 
 def cache(source: Source, environment: Mapping[str, str]) -> Path:
