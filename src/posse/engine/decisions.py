@@ -6,6 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from posse.engine.facts import Keeps
+
 
 class Seat(Struct, frozen=True, gc=False):
     """This pod goes to this node."""
@@ -44,6 +46,33 @@ class Release(Struct, frozen=True):
     why: str
 
 
+class Victim(Struct, frozen=True):
+    """Pods of one gang that end so that another may start: all of them, or surplus members."""
+
+    gang: str
+    pods: tuple[tuple[str, str], ...]
+    whole: bool
+    why: str
+
+
+class Evict(Struct, frozen=True):
+    """End the victims: with their room `gang` fits whole, on the seats kept for it from now on.
+
+    What is kept is written before the first victim ends; all of them end, or none does.
+    """
+
+    gang: str
+    victims: tuple[Victim, ...]
+    keeps: Keeps
+
+
+class Keep(Struct, frozen=True):
+    """What is kept for the gang has changed; None: nothing any more. Written off the bind path."""
+
+    gang: str
+    keeps: Keeps | None
+
+
 class Reason(Enum):
     """Why a gang waits. Autoscalers add nodes for the first one only."""
 
@@ -51,6 +80,7 @@ class Reason(Enum):
     INCOMPLETE = "GangIncomplete"
     QUEUE_CLOSED = "QueueClosed"
     QUEUE_MISSING = "QueueMissing"
+    QUEUE_FORBIDDEN = "QueueForbidden"
     QUOTA = "QueueQuotaExceeded"
     RESERVED = "Reserved"
 
@@ -87,6 +117,10 @@ class Verdict(Struct, frozen=True):
     short: tuple[Shortage, ...] = ()
     # The gang runs at its minimum; only members beyond it wait.
     surplus: bool = False
+    # Its place in the order of its queue, from 1; 0: unknown.
+    position: int = 0
+    # When it starts if everybody ends as they said; None: nobody can know.
+    starts_at: float | None = None
 
 
 class Wait(Struct, frozen=True):
@@ -94,4 +128,4 @@ class Wait(Struct, frozen=True):
     verdict: Verdict
 
 
-Decision = Start | Release | Wait
+Decision = Start | Release | Evict | Keep | Wait

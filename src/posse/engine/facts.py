@@ -7,6 +7,7 @@ once; equal facts compare equal, so an event that changes nothing costs nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 from msgspec import Struct
@@ -81,7 +82,42 @@ class Expected(Struct, frozen=True):
     shape: Shape
 
 
+class Purpose(Enum):
+    """What a gang's kept seats are for. The values are written on the PodGroup."""
+
+    # A member that died: its replacement finds its place.
+    REPAIR = "repair"
+    # The room that evictions were made for.
+    PREEMPTION = "preemption"
+    # Room that is gathered for a gang which waited for too long.
+    RESERVATION = "reservation"
+
+
+class Keeps(Struct, frozen=True):
+    """Seats kept for members that wait or are to come, until a date (seconds; None: no end)."""
+
+    purpose: Purpose
+    # (role, node), sorted; a node once per seat.
+    seats: tuple[tuple[str, str], ...]
+    until: float | None = None
+
+
+class Topology(Struct, frozen=True):
+    """How near to each other the members sit: in one domain of a tier or of a node label.
+
+    A tier is a number (1 is the nearest) or a name; a key is the label of that domain's nodes.
+    Not required means: as near as there is room.
+    """
+
+    required: bool = True
+    tier: int | None = None
+    tier_name: str = ""
+    key: str = ""
+
+
 class GroupFacts(Struct, frozen=True):
+    """Times are in the seconds of the cycle's `now`."""
+
     key: str
     uid: str
     queue: str = DEFAULT_QUEUE
@@ -95,6 +131,31 @@ class GroupFacts(Struct, frozen=True):
     holds: tuple[tuple[str, str], ...] = ()
     # Somebody recreates its pods, so letting go of some is not the end of them.
     recreated: bool = False
+    # (role, minimum): so many of that role are part of any whole gang.
+    role_minimums: tuple[tuple[str, int], ...] = ()
+    # The gang as a whole asks at least this, whatever its pods add up to.
+    min_resources: Requests = ()
+    topology: Topology | None = None
+    # It may end others to be placed; others may end it.
+    preempts: bool = True
+    preemptable: bool = True
+    # Its members may be ended one by one, even below its minimum.
+    severable: bool = False
+    # When its minimum first had its nodes; None while it never had.
+    began: float | None = None
+    # How long it runs at most, from then on; None: nobody said.
+    runs_for: float | None = None
+    # It is nobody's victim before it ran this long; None: as the policy says.
+    min_runtime: float | None = None
+    # No more than this much work is lost when it ends early; None: all since it began.
+    checkpoint_interval: float | None = None
+    # How often it was ended for others, and how often others started before it.
+    evictions: int = 0
+    overtaken: int = 0
+    # What an earlier life kept for it.
+    keeps: Keeps | None = None
+    # How long it may take from its nodes to running whole; None: as the policy says.
+    start_timeout: float | None = None
 
 
 class PodFacts(Struct, frozen=True):
@@ -108,9 +169,25 @@ class PodFacts(Struct, frozen=True):
     node: str | None = None
     created: float = 0.0
     deleting: bool = False
+    # It has begun to run: bound is not enough.
+    running: bool = False
+    # What other pods' affinities see of it, sorted.
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class QueueFacts(Struct, frozen=True):
+    """A resource that `deserved` or `capability` does not name is unlimited, not zero."""
+
     name: str
     open: bool = True
     weight: int = 1
+    # "" stands for the root, whose children are all queues that name no other.
+    parent: str = ""
+    priority: int = 0
+    # Whether others may have back what it uses beyond its share.
+    reclaimable: bool = True
+    guarantee: Requests = ()
+    deserved: Requests = ()
+    capability: Requests = ()
+    # The namespaces whose gangs may use it; None: all.
+    namespaces: tuple[str, ...] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from posse.engine.decisions import Verdict
-from posse.engine.facts import GroupFacts, PodFacts
+from posse.engine.facts import GroupFacts, PodFacts, Purpose
 from posse.engine.seating import Seating
 
 NOWHERE = -1
@@ -38,12 +38,16 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A seat kept for a gang: for a member announced without a pod, or for one that waits."""
+    """A seat kept for a gang: for a member announced without a pod, or for another purpose."""
 
     role: str
     seating: Seating
     row: int
-    announced: bool = True
+    purpose: Purpose | None = None
+
+    @property
+    def announced(self) -> bool:
+        return self.purpose is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from posse.engine.decisions import HeldSeat, Seat, Start
 from posse.engine.demands import Demand, demands_of, signature_of
+from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.packing import pack, pack_more
 from posse.engine.policy import Policy
@@ -84,9 +85,7 @@ def keep_what_fits(view: View, gang: Gang, need: int) -> None:
         if number > 0:
             seats = demand.seating.choose(number)
             view.hold(demand.seating, seats)
-            kept += [
-                Hold(demand.role, demand.seating, row, announced=False) for row in seats.each()
-            ]
+            kept += [Hold(demand.role, demand.seating, row, Purpose.REPAIR) for row in seats.each()]
     view.record_holds(gang, gang.holds + kept)
 
 

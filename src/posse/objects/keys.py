@@ -14,6 +14,14 @@ import msgspec
 EXPECTS = "posse.dev/expects"
 HELD = "posse.dev/held"
 GANG = "posse.dev/gang"
+KEEPS = "posse.dev/keeps"
+EVICTIONS = "posse.dev/evictions"
+OVERTAKEN = "posse.dev/overtaken"
+MAX_RUNTIME = "posse.dev/max-runtime"
+MIN_RUNTIME = "posse.dev/min-runtime"
+CHECKPOINT_INTERVAL = "posse.dev/checkpoint-interval"
+START_TIMEOUT = "posse.dev/start-timeout"
+NAMESPACES = "posse.dev/namespaces"
 RESTARTS = "posse.dev/restarts"
 SIMULATED_DURATION = "posse.dev/simulated-duration"
 SIMULATED_EXIT_CODE = "posse.dev/simulated-exit-code"
@@ -60,6 +68,60 @@ OURS: tuple[Annotation, ...] = (
         'JSON object, nodes by role: `{"launcher": ["node-3"]}`',
         "Seats that are held for announced members. Written by the scheduler before the gang's "
         "first bind, so that a restart finds them again.",
+    ),
+    Annotation(
+        KEEPS,
+        "PodGroup",
+        'JSON object: `{"purpose": "repair", "until": "2026-01-02T03:04:05Z", '
+        '"seats": {"worker": ["node-3"]}}`; purpose `repair`, `preemption` or `reservation`',
+        "Seats that nobody else is given: of a member that died, of victims that were ended for "
+        "the gang, or gathered for one that waited too long. Written by the scheduler.",
+    ),
+    Annotation(
+        EVICTIONS,
+        "PodGroup",
+        "a whole number",
+        "How often the gang was ended to make room for others. Written by the scheduler; a gang "
+        "that was a victim too often is spared.",
+    ),
+    Annotation(
+        OVERTAKEN,
+        "PodGroup",
+        "a whole number",
+        "How many gangs behind it in order started before it. Written by the scheduler; after "
+        "too many, room is gathered for it.",
+    ),
+    Annotation(
+        MAX_RUNTIME,
+        "a job, a PodGroup, a pod",
+        "a Go duration: `90m`, `12h`",
+        "How long the job runs at most once it has started: an estimate that lets others start "
+        "around it, not a limit. Without it `activeDeadlineSeconds` or `runningEstimate` is used.",
+    ),
+    Annotation(
+        MIN_RUNTIME,
+        "a job, a PodGroup, a pod",
+        "a Go duration",
+        "The gang is not ended for others before it has run this long.",
+    ),
+    Annotation(
+        CHECKPOINT_INTERVAL,
+        "a job, a PodGroup, a pod",
+        "a Go duration",
+        "The job saves its work this often: no more than that is lost when it ends early, so it "
+        "costs less than others as a victim.",
+    ),
+    Annotation(
+        START_TIMEOUT,
+        "a job, a PodGroup, a pod",
+        "a Go duration",
+        "How long the gang may take from having its nodes to running whole before it is let go.",
+    ),
+    Annotation(
+        NAMESPACES,
+        "Queue",
+        "names, `team-a,team-b`, or a label selector, `team=vision`",
+        "The namespaces whose jobs may use the queue; all of them where it is absent.",
     ),
     Annotation(
         GANG,

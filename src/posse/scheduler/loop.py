@@ -62,6 +62,8 @@ class Loop:
         self._observer = observer
         self._debounce = debounce
         self._before_round = before_round
+        # The engine's time is the wall's as it was when the term began, and never jumps.
+        self._epoch = world.now() - world.monotonic()
 
     async def run(self) -> None:
         self._inbox.wake()
@@ -87,7 +89,7 @@ class Loop:
 
         # 2. Decide. Binds and renewals go on between decisions.
         told = 0
-        for decision in cycle(self._view, self._policy, self._world.monotonic(), watch.enter):
+        for decision in cycle(self._view, self._policy, self._now(), watch.enter):
             match decision:
                 case Start():
                     self._statuses.starts(decision.gang)
@@ -107,7 +109,10 @@ class Loop:
         # 3. Come back when the engine wants to, event or not.
         date = wake_at(self._view, self._policy)
         if date is not None:
-            self._inbox.after("", max(_SOONEST, date - self._world.monotonic()), self._inbox.wake)
+            self._inbox.after("", max(_SOONEST, date - self._now()), self._inbox.wake)
+
+    def _now(self) -> float:
+        return self._epoch + self._world.monotonic()
 
     def _order(self, decision: Start | Release) -> Order:
         muster = self._reader.musters.get(decision.gang)
