@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,7 @@ from posse.client.installing.__main__ import main, rendered
 from posse.client.installing.chart import VALUES, chart
 from posse.objects.kinds import CUSTOM_RESOURCE_DEFINITION
 
-_GUARD = re.compile(
-    r"\A(?P<head>#.*\n)\{\{- if (?P<condition>.*) \}\}\n(?P<body>.*)\{\{- end \}\}\n\Z", re.S
-)
+_GUARDED = r"\{\{- if (?P<condition>.*?) \}\}\n(?P<body>.*?)\{\{- end \}\}\n"
 
 
 def render(values: dict[str, Any]) -> list[dict[str, Any]]:
@@ -25,18 +24,18 @@ def render(values: dict[str, Any]) -> list[dict[str, Any]]:
     for name, text in chart("# made\n").items():
         if not name.startswith("templates/"):
             continue
-        guard = _GUARD.match(text)
-        if guard is not None:
-            if not _holds(guard["condition"], values):
-                continue
-            text = guard["body"]
+        text = re.sub(
+            _GUARDED, lambda g: g["body"] * _holds(g["condition"], values), text, flags=re.S
+        )
         for key in ("image", "replicas", "namespace"):
             text = text.replace(f"{{{{ .Values.{key} }}}}", str(values[key]))
         for key in ("kinds", "claims"):
             text = text.replace(f'{{{{ join "," .Values.{key} }}}}', ",".join(values[key]))
+            listed = json.dumps(values[key], separators=(",", ":"))
+            text = text.replace(f"{{{{ toJson .Values.{key} }}}}", listed)
         assert "{{" not in text, text
         made.append(yaml.safe_load(text))
-    return made
+    return [obj for obj in made if obj is not None]
 
 
 def _holds(condition: str, values: dict[str, Any]) -> bool:

@@ -148,18 +148,17 @@ def test_secrets_are_never_listed() -> None:
         if "secrets" in rule["resources"]
         for verb in rule["verbs"]
     ]
-    assert sorted(verbs) == ["create", "get"]
+    assert sorted(verbs) == ["create", "get", "get", "update"]
 
 
-def test_a_lease_is_renewed_by_name_alone() -> None:
-    for name, role in of_kind("Role").items():
-        by_name = {
-            verb for rule in role["rules"] if "resourceNames" in rule for verb in rule["verbs"]
-        }
-        at_large = [rule["verbs"] for rule in role["rules"] if "resourceNames" not in rule]
-        assert by_name == {"get", "update"}
-        assert at_large == [["create"]]
-        assert {n for rule in role["rules"] for n in rule.get("resourceNames", [])} == {name}
+@pytest.mark.parametrize("name", ["posse-scheduler", "posse-controllers"])
+def test_a_lease_is_renewed_by_name_alone(name: str) -> None:
+    role = of_kind("Role")[name]
+    by_name = {verb for rule in role["rules"] if "resourceNames" in rule for verb in rule["verbs"]}
+    at_large = [rule["verbs"] for rule in role["rules"] if "resourceNames" not in rule]
+    assert by_name == {"get", "update"}
+    assert at_large == [["create"]]
+    assert {n for rule in role["rules"] for n in rule.get("resourceNames", [])} == {name}
 
 
 @pytest.mark.parametrize(
@@ -176,24 +175,49 @@ def test_monitors_only_where_asked_for() -> None:
     assert list(of_kind("ServiceMonitor", objects(Options(monitored=True)))) == [
         "posse-scheduler",
         "posse-controllers",
+        "posse-admission",
     ]
 
 
-def test_further_parts_find_their_places() -> None:
-    def webhook(options: Options) -> list[dict[str, Any]]:
-        account = {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": "posse-admission", "namespace": options.namespace},
-        }
-        hook = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingWebhookConfiguration",
-            "metadata": {"name": "posse"},
-        }
-        return [hook, account]
+def test_the_webhook_asks_about_our_kinds_and_our_pods_alone() -> None:
+    made = objects(Options(kinds=("TFJob",), claims=("posse", "volcano")))
+    hooks = [
+        webhook
+        for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+        for webhook in of_kind(kind, made)["posse-admission"]["webhooks"]
+    ]
+    asked = {resource for hook in hooks for rule in hook["rules"] for resource in rule["resources"]}
+    assert asked == {"tfjobs", "podgroups", "queues", "pods"}
+    (pods,) = [hook for hook in hooks if hook["name"].startswith("pods.")]
+    assert pods["failurePolicy"] == "Ignore"
+    assert '["posse","volcano"]' in str(pods["matchConditions"])
 
-    made = objects(Options(), webhook)
-    assert made[-1]["kind"] == "ValidatingWebhookConfiguration"
-    assert "posse-admission" in of_kind("ServiceAccount", made)
-    assert len(made) == len(DEFAULT) + 2
+
+def test_whoever_answers_or_leads_comes_before_others_at_the_api_server() -> None:
+    accounts = set(of_kind("ServiceAccount"))
+    for flow in of_kind("FlowSchema").values():
+        (rule,) = flow["spec"]["rules"]
+        assert {subject["serviceAccount"]["name"] for subject in rule["subjects"]} == accounts
+
+
+def test_the_webhooks_secret_comes_empty_and_is_its_own_by_name() -> None:
+    (secret,) = of_kind("Secret").values()
+    assert not {"data", "stringData"} & secret.keys()
+    granted = [
+        (name, rule)
+        for kind in ("Role", "ClusterRole")
+        for name, role in of_kind(kind).items()
+        for rule in role["rules"]
+        if "secrets" in rule["resources"] and not name.endswith("-ssh")
+    ]
+    assert granted == [
+        (
+            "posse-admission",
+            {
+                "apiGroups": [""],
+                "resources": ["secrets"],
+                "resourceNames": [secret["metadata"]["name"]],
+                "verbs": ["get", "update"],
+            },
+        )
+    ]

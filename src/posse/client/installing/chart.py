@@ -1,13 +1,14 @@
 """The Helm chart, made from the same objects as every other installation.
 
 A template here is an object with values put in place of those that an installer chooses; around
-some stands one condition: that a kind is wanted, or that the cluster has what it needs. No logic is
-written by hand.
+some, and around some webhooks, stands one condition: that a kind is wanted, or that the cluster has
+what it needs. No logic is written by hand.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from posse.client.installing.documents import document
@@ -30,10 +31,14 @@ from posse.version import __version__
 _REPLICAS = 8_675_309
 _IMAGE = "{{ .Values.image }}"
 _PLACE = "{{ .Values.namespace }}"
-_ALL_KINDS = f"--kinds={','.join(KINDS)}"
-_THE_CLAIM = f"--claim={SCHEDULER_NAME}"
-_CHOSEN_KINDS = '--kinds={{ join "," .Values.kinds }}'
-_CHOSEN_CLAIMS = '--claim={{ join "," .Values.claims }}'
+_CHOICES = {
+    f"--kinds={','.join(KINDS)}": '--kinds={{ join "," .Values.kinds }}',
+    f"--claim={SCHEDULER_NAME}": '--claim={{ join "," .Values.claims }}',
+    f"schedulerName in {json.dumps([SCHEDULER_NAME])}": (
+        "schedulerName in {{ toJson .Values.claims }}"
+    ),
+}
+"""What is said for the defaults, and for any choice. It ends what it stands in."""
 
 VALUES: dict[str, Any] = {
     "image": default_image(),
@@ -67,7 +72,7 @@ def chart(header: str) -> dict[str, str]:
             files[f"crds/{name}.yaml"] = header + document(obj)
             continue
         file = f"templates/{_file_name(obj)}.yaml"
-        files[file] = header + _guarded(obj, _template(obj))
+        files[file] = header + _guarded(_condition(obj), _template(obj))
     return files
 
 
@@ -108,8 +113,19 @@ def _schema() -> dict[str, Any]:
 def _template(obj: dict[str, Any]) -> str:
     if outlives(obj) or kind_of(obj) in ONCE:
         obj["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
-    text = document(_chosen(obj))
-    return text.replace(str(_REPLICAS), "{{ .Values.replicas }}")
+    chosen = _chosen(obj)
+    webhooks = chosen.pop("webhooks", None)
+    text = _text(chosen)
+    if webhooks is not None:
+        text += "webhooks:\n" + "".join(
+            _guarded(_needed_by(obj, webhook["name"]), _text([webhook])) for webhook in webhooks
+        )
+    return text
+
+
+def _text(value: Any) -> str:
+    """Never folded: a line break would fall into a template's words."""
+    return document(value, width=math.inf).replace(str(_REPLICAS), "{{ .Values.replicas }}")
 
 
 def _chosen(value: Any) -> Any:
@@ -117,11 +133,14 @@ def _chosen(value: Any) -> Any:
         return {key: _chosen(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_chosen(inner) for inner in value]
-    return {_ALL_KINDS: _CHOSEN_KINDS, _THE_CLAIM: _CHOSEN_CLAIMS}.get(value, value)
+    if isinstance(value, str):
+        for default, chosen in _CHOICES.items():
+            if value.endswith(default):
+                return value.removesuffix(default) + chosen
+    return value
 
 
-def _guarded(obj: dict[str, Any], text: str) -> str:
-    condition = _condition(obj)
+def _guarded(condition: str, text: str) -> str:
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 
 
@@ -136,14 +155,23 @@ def _condition(obj: dict[str, Any]) -> str:
         place = ".Values.namespace" if kind.namespaced else '""'
         name = obj["metadata"]["name"]
         return f'not (lookup "{kind.api_version}" "{kind.kind}" {place} "{name}")'
-    needing = [name for name in KINDS if not _is_there_without(obj, name)]
+    return _needed_by(obj)
+
+
+def _needed_by(obj: dict[str, Any], webhook: str = "") -> str:
+    """That the one kind is wanted without which an installation has no such object, or none with
+    this webhook; "" where no one kind decides."""
+    needing = []
+    for name in KINDS:
+        without = objects(Options(kinds=tuple(kind for kind in KINDS if kind != name)))
+        alike = [other for other in without if _file_name(other) == _file_name(obj)]
+        if not any(not webhook or webhook in _webhooks(other) for other in alike):
+            needing.append(name)
     return f'has "{needing[0]}" .Values.kinds' if len(needing) == 1 else ""
 
 
-def _is_there_without(obj: dict[str, Any], name: str) -> bool:
-    """Whether the object belongs to an installation that does not have this kind."""
-    others = tuple(kind for kind in KINDS if kind != name)
-    return any(_file_name(other) == _file_name(obj) for other in objects(Options(kinds=others)))
+def _webhooks(obj: dict[str, Any]) -> list[str]:
+    return [webhook["name"] for webhook in obj["webhooks"]]
 
 
 def _file_name(obj: dict[str, Any]) -> str:

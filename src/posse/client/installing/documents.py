@@ -15,8 +15,8 @@ class _PlainDumper(yaml.SafeDumper):
         return True
 
 
-def document(obj: dict[str, Any]) -> str:
-    return str(yaml.dump(obj, Dumper=_PlainDumper, sort_keys=False, width=100))
+def document(obj: Any, *, width: float = 100) -> str:
+    return str(yaml.dump(obj, Dumper=_PlainDumper, sort_keys=False, width=width))
 
 
 def documents(objects: Sequence[dict[str, Any]]) -> str:

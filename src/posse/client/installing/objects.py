@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from posse.admission.naming import ACCOUNT
 from posse.client.installing.inventory import in_order
 from posse.client.installing.marking import labels, metadata
 from posse.client.installing.options import Options
 from posse.client.installing.precedence import flow_schemas, priority_classes
 from posse.client.installing.programs import POLICY, POLICY_FILE, programs, running
 from posse.client.installing.roles import JOB_KINDS, roles
+from posse.client.installing.webhook import webhook
 from posse.objects.crds import definitions
 from posse.objects.kinds import QUEUE
 
@@ -22,10 +24,10 @@ _PODS_ARE_RESTRICTED = {
 }
 
 
-def objects(options: Options, *parts: Part) -> list[dict[str, Any]]:
-    """The whole installation, with further parts if there are any; fresh for the caller."""
+def objects(options: Options) -> list[dict[str, Any]]:
+    """The whole installation; fresh for the caller."""
     made: list[dict[str, Any]] = []
-    for part in (*_PARTS, *parts):
+    for part in _PARTS:
         made += part(options)
     return in_order(made)
 
@@ -74,7 +76,8 @@ def _policy(options: Options) -> list[dict[str, Any]]:
 
 
 def _flow_schemas(options: Options) -> list[dict[str, Any]]:
-    return flow_schemas(options, [program.name for program in programs(options)])
+    accounts = [*(program.name for program in programs(options)), ACCOUNT]
+    return flow_schemas(options, accounts)
 
 
 _PARTS: tuple[Part, ...] = (
@@ -86,4 +89,5 @@ _PARTS: tuple[Part, ...] = (
     _flow_schemas,
     roles,
     running,
+    webhook,
 )

@@ -59,7 +59,7 @@ def running(options: Options) -> list[dict[str, Any]]:
             _service(program, options),
         ]
         if options.monitored:
-            made.append(_monitor(program, options))
+            made.append(monitor(program.component, options))
     return made
 
 
@@ -67,7 +67,7 @@ def account(program: Program, options: Options) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": _metadata(program, options),
+        "metadata": _metadata(program.component, options),
         "automountServiceAccountToken": False,
     }
 
@@ -77,7 +77,7 @@ def deployment(program: Program, options: Options) -> dict[str, Any]:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(program, options),
+        "metadata": _metadata(program.component, options),
         "spec": {
             "replicas": options.replicas,
             "selector": {"matchLabels": part_labels(component)},
@@ -175,7 +175,7 @@ def _budget(program: Program, options: Options) -> dict[str, Any]:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _metadata(program, options),
+        "metadata": _metadata(program.component, options),
         "spec": {
             "maxUnavailable": 1,
             "selector": {"matchLabels": part_labels(program.component)},
@@ -187,7 +187,7 @@ def _service(program: Program, options: Options) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(program, options),
+        "metadata": _metadata(program.component, options),
         "spec": {
             "clusterIP": "None",
             "selector": part_labels(program.component),
@@ -196,17 +196,17 @@ def _service(program: Program, options: Options) -> dict[str, Any]:
     }
 
 
-def _monitor(program: Program, options: Options) -> dict[str, Any]:
+def monitor(component: str, options: Options) -> dict[str, Any]:
     return {
         "apiVersion": SERVICE_MONITOR.api_version,
         "kind": SERVICE_MONITOR.kind,
-        "metadata": _metadata(program, options),
+        "metadata": _metadata(component, options),
         "spec": {
-            "selector": {"matchLabels": part_labels(program.component)},
+            "selector": {"matchLabels": part_labels(component)},
             "endpoints": [{"port": _PORT, "interval": "30s"}],
         },
     }
 
 
-def _metadata(program: Program, options: Options) -> dict[str, Any]:
-    return metadata(program.name, component=program.component, namespace=options.namespace)
+def _metadata(component: str, options: Options) -> dict[str, Any]:
+    return metadata(f"posse-{component}", component=component, namespace=options.namespace)

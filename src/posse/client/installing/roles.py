@@ -3,7 +3,8 @@
 No rule has a '*'. What only some job kinds need is a role of its own, which comes and goes with
 them; secrets are in the one for ssh keys alone, and cannot be listed. get, list and watch are given
 together, since whoever may watch a kind sees all of it; each way of writing is given by itself, and
-only where some program writes in that way.
+only where some program writes in that way. The webhook brings its own role, in which one Secret is
+named.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ CONTROLLERS_RULES: tuple[Rule, ...] = (
     Rule("", ("pods",), (*READ, "create", "delete")),
     Rule("", ("services",), (*READ, "create", "patch")),
     _EVENTS,
+    # Which may name the queue of jobs that name none.
+    Rule("", ("namespaces",), ("get",)),
     Rule(POD_GROUP.group, ("podgroups",), (*READ, "create", "patch", "delete")),
     # A group that the user made in an older dialect is looked for, by name, and used.
     *(Rule(group, ("podgroups",), ("get",)) for group in _GROUPS_OF_GANGS[1:]),
