@@ -162,6 +162,19 @@ def test_what_is_no_longer_asked_for_is_taken_back() -> None:
     assert changes["metadata"]["annotations"] == {"posse.dev/expects": None}
 
 
+@pytest.mark.parametrize(
+    ("named", "moves"), [("", None), ("vision", None), ("speech", "speech"), ("default", "default")]
+)
+def test_a_group_moves_to_another_queue_only_where_the_job_names_one(
+    named: str, moves: str | None
+) -> None:
+    present = pod_group(situation(mpi_job()))
+    present["spec"]["queue"] = "vision"
+    run = {"schedulingPolicy": {"queue": named}} if named else {}
+    changes = group_changes(present, pod_group(situation(mpi_job(run=run))))
+    assert changes.get("spec", {}).get("queue") == moves
+
+
 def test_pods_are_marked_with_group_role_and_scheduler() -> None:
     marked = marks(template(), "worker", OWN, GangSettings())
     assert marked["metadata"]["annotations"] == {"volcano.sh/task-spec": "worker", GROUP: "train"}

@@ -9,9 +9,11 @@ import pytest
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.runtime import Manifest
 from posse.controllers.tf.kind import tf_controller
+from posse.objects.keys import QUEUE_NAME
 from posse.objects.kinds import (
     EVENT,
     INCUBATOR_POD_GROUP,
+    NAMESPACE,
     POD,
     POD_GROUP,
     SERVICE,
@@ -265,3 +267,44 @@ async def test_one_malformed_job_does_not_stop_the_others() -> None:
     api.put(TF_JOB, tf_job())
     async with running(api, CONTROLLER):
         assert inventory(api) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("named", "said", "queue"),
+    [("", "vision", "vision"), ("speech", "vision", "speech"), ("", "", None)],
+    ids=["the namespace's", "the job's own", "nobody's"],
+)
+async def test_a_group_is_in_the_queue_of_its_job_or_else_of_its_namespace(
+    named: str, said: str, queue: str | None
+) -> None:
+    api = KubeApi()
+    annotations = {QUEUE_NAME: said} if said else {}
+    api.put(NAMESPACE, {"metadata": {"name": "ns", "annotations": annotations}})
+    run = {"schedulingPolicy": {"queue": named}} if named else {}
+    api.put(TF_JOB, tf_job(run=run))
+    async with running(api, CONTROLLER):
+        assert _queue(api) == queue
+        api.put(NAMESPACE, {"metadata": {"name": "ns", "annotations": {QUEUE_NAME: "later"}}})
+        api.change(TF_JOB, "train", status={})
+        await settle()
+        assert _queue(api) == queue
+
+
+async def test_a_namespace_that_may_not_be_read_holds_up_no_job() -> None:
+    api = KubeApi()
+
+    def refuse(method: str, path: str) -> tuple[int, str] | None:
+        closed = path.endswith("/namespaces/ns")
+        return (403, "Forbidden") if closed else api._other_dialects(method, path)
+
+    api.refuse = refuse
+    api.put(TF_JOB, tf_job())
+    async with running(api, CONTROLLER):
+        assert inventory(api) == WHOLE
+
+
+def _queue(api: Api) -> str | None:
+    group = api.get(POD_GROUP, "train")
+    assert group is not None
+    found: str | None = group["spec"].get("queue")
+    return found

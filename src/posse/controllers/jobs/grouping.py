@@ -112,8 +112,9 @@ def group_changes(present: Manifest, desired: Manifest) -> dict[str, Any]:
     if had != has:
         # A merge keeps what it does not name.
         spec["minResources"] = {resource: None for resource in had if resource not in has} | has
-    if (old.get("queue") or DEFAULT_QUEUE) != (new.get("queue") or DEFAULT_QUEUE):
-        spec["queue"] = new.get("queue")
+    # A job that names no queue leaves its group in the one where it is: the namespace's, maybe.
+    if (queue := new.get("queue")) and queue != (old.get("queue") or DEFAULT_QUEUE):
+        spec["queue"] = queue
     changes: dict[str, Any] = {"spec": spec} if spec else {}
     told = ((present.get("metadata") or {}).get("annotations") or {}).get(EXPECTS)
     tell = (desired["metadata"].get("annotations") or {}).get(EXPECTS)

@@ -22,6 +22,7 @@ from posse.controllers.jobs.actions import (
     Provide,
     Say,
 )
+from posse.controllers.jobs.queueing import queued
 from posse.controllers.runtime import (
     Context,
     ForeignObjectError,
@@ -38,7 +39,7 @@ from posse.controllers.runtime import (
 )
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Forbidden, Invalid, KubeError, NotFound
-from posse.objects.kinds import POD, SERVICE, Kind
+from posse.objects.kinds import POD, POD_GROUP, SERVICE, Kind
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +110,8 @@ async def _perform_one(context: Context, action: Action) -> bool:
         case Create(kind, manifest, unless):
             if await _any_there(connection, unless, key_of(manifest)):
                 return False
+            if kind == POD_GROUP:
+                manifest = await queued(connection, manifest)
             await create_owned(connection, kind, manifest)
         case Keep(kind, manifest):
             await _keep(context, kind, manifest)
@@ -186,7 +189,7 @@ def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name, wanted in desired.items():
         found = present.get(name) if isinstance(present, dict) else None
-        if name in _NO_DIFFERENCE or wanted == found:
+        if name in _NO_DIFFERENCE or _says(found, wanted):
             continue
         if name == "data":
             # Keys that are no longer wanted go too.
@@ -198,6 +201,19 @@ def differences(present: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
         else:
             changes[name] = wanted
     return changes
+
+
+def _says(found: Any, wanted: Any) -> bool:
+    """Whether a server that leaves out what says nothing, and fills in defaults, has it so."""
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(found) == len(wanted) and all(map(_element_says, found, wanted))
+    return found == wanted or (found is None and not wanted)
+
+
+def _element_says(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return not differences(found, wanted)
+    return bool(found == wanted)
 
 
 def _is_ending(obj: Manifest) -> bool:
