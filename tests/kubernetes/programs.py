@@ -47,6 +47,11 @@ class Program:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} was not started"
+        return self._process.pid
+
     def signal(self, number: int) -> None:
         assert self._process is not None, f"{self.name} was not started"
         self._process.send_signal(number)
