@@ -17,6 +17,11 @@ class PodGroupSpec(KubeStruct):
     min_resources: Nullable[dict[str, Amount]] = field(default_factory=dict)
     network_topology: dict[str, Any] | None = None
     sub_group_policy: Nullable[list[dict[str, Any]]] = field(default_factory=list)
+    # As Kubernetes' own PodGroup says it.
+    scheduling_policy: dict[str, Any] | None = None
+    scheduling_constraints: dict[str, Any] | None = None
+    disruption_mode: str | dict[str, Any] | None = None
+    priority: int | None = None
 
     def __post_init__(self) -> None:
         if self.min_task_member is None:
@@ -40,7 +45,7 @@ class PodGroupStatus(KubeStruct):
 
 
 class PodGroup(KubeStruct):
-    """scheduling.volcano.sh/v1beta1: so many pods start together, or none does."""
+    """So many pods start together, or none does: the fields of every API that has such a kind."""
 
     metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
     spec: Nullable[PodGroupSpec] = field(default_factory=PodGroupSpec)

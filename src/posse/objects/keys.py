@@ -34,6 +34,9 @@ INSTALLED_LABEL = "posse.dev/installed"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
+BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
 OPERATOR_NAME_LABEL = "training.kubeflow.org/operator-name"
 JOB_NAME_LABEL = "training.kubeflow.org/job-name"
@@ -197,8 +200,26 @@ HONOURED: tuple[Annotation, ...] = (
         f"The same; `{GROUP_NAME}` is asked first.",
     ),
     Annotation(
+        COSCHEDULING_GROUP_LABEL,
+        "a pod (label)",
+        "the name of a PodGroup in the pod's namespace",
+        "The same, as the scheduler-plugins link a pod to its group.",
+    ),
+    Annotation(
+        BARE_GROUP_LABEL,
+        "a pod (label)",
+        "a name",
+        "The gang to which the pod belongs, which has no object of its own.",
+    ),
+    Annotation(
+        BARE_MINIMUM_LABEL,
+        "a pod (label)",
+        "a whole number",
+        f"How many pods of the gang named by `{BARE_GROUP_LABEL}` start together.",
+    ),
+    Annotation(
         QUEUE_NAME,
-        "a pod, a namespace (annotation)",
+        "a pod, a namespace, a PodGroup of an API without queues (annotation)",
         "the name of a Queue",
         "The queue of a pod without a group, or of a namespace's jobs that name none.",
     ),

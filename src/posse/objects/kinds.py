@@ -128,7 +128,21 @@ TF_JOB = Kind("kubeflow.org", "v1", "TFJob", "tfjobs")
 # What kube-batch called a PodGroup, so that manifests of its time apply.
 INCUBATOR_POD_GROUP = Kind("scheduling.incubator.k8s.io", "v1alpha1", "PodGroup", "podgroups")
 SIGS_POD_GROUP = Kind("scheduling.sigs.dev", "v1alpha2", "PodGroup", "podgroups")
-POD_GROUPS: tuple[Kind, ...] = (POD_GROUP, INCUBATOR_POD_GROUP, SIGS_POD_GROUP)
+# What the scheduler-plugins call one.
+COSCHEDULING_POD_GROUP = Kind(
+    "scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups", True, ("pg", "pgs")
+)
+POD_GROUPS: tuple[Kind, ...] = (
+    POD_GROUP,
+    INCUBATOR_POD_GROUP,
+    SIGS_POD_GROUP,
+    COSCHEDULING_POD_GROUP,
+)
+# Kubernetes' own, the newest version first: a server has some of them, or none.
+NATIVE_POD_GROUPS: tuple[Kind, ...] = tuple(
+    Kind(PRIORITY_CLASS.group, version, "PodGroup", "podgroups")
+    for version in ("v1beta1", "v1alpha3", "v1alpha2")
+)
 
 BUILT_IN: tuple[Kind, ...] = (
     NAMESPACE,

@@ -67,6 +67,12 @@ class SchedulingGate(KubeStruct):
     name: str = ""
 
 
+class SchedulingGroup(KubeStruct):
+    """Kubernetes' own link from a pod to its group."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(KubeStruct):
     containers: Nullable[list[Container]] = field(default_factory=list)
     init_containers: Nullable[list[Container]] = field(default_factory=list)
@@ -78,6 +84,7 @@ class PodSpec(KubeStruct):
     topology_spread_constraints: Nullable[list[dict[str, Any]]] = field(default_factory=list)
     priority: int | None = None
     priority_class_name: str = ""
+    scheduling_group: SchedulingGroup | None = None
     preemption_policy: str | None = None
     restart_policy: str = ""
     termination_grace_period_seconds: int | None = None

@@ -30,7 +30,9 @@ from posse.scheduler.reading.groups import (
     INQUEUE,
     STARTED,
     GroupTerms,
+    phase_of,
     read_group,
+    spoken,
     write_holds,
 )
 from posse.scheduler.reading.quarantine import Unreadable
@@ -200,15 +202,20 @@ class Committer:
         decided_on = order.terms
         if decided_on is None:
             raise _Abandon("its PodGroup is gone")
+        if decided_on.bare:
+            return  # there is no object to read, or to write on
         namespace, _, name = gang.partition("/")
         group, now = await self._read(namespace, name, decided_on)
-        if group.status.phase in STARTED and not order.ran:
+        if phase_of(group) in STARTED and not order.ran:
             # Its earlier run is over. Half-bound under the old phase, it would look like a running
             # gang that lost members.
             group = await self._connection.patch(
                 decided_on.kind,
                 name,
-                {"metadata": {"uid": decided_on.uid}, "status": {"phase": INQUEUE}},
+                {
+                    "metadata": {"uid": decided_on.uid},
+                    "status": {"phase": spoken(INQUEUE, decided_on.kind)},
+                },
                 namespace,
                 subresource="status",
                 model=PodGroup,
@@ -267,7 +274,9 @@ class Committer:
         Left behind, they do no harm: a seat is held only while an announced member is missing.
         """
         decided_on = order.terms
-        if decided_on is None or all(hold in holds for hold in decided_on.holds):
+        if decided_on is None or decided_on.bare:
+            return
+        if all(hold in holds for hold in decided_on.holds):
             return
         namespace, _, name = gang.partition("/")
         try:

@@ -10,6 +10,7 @@ import msgspec
 from posse.engine.decisions import Reason, Verdict
 from posse.engine.facts import DEFAULT_QUEUE
 from posse.objects.groups import Queue
+from posse.objects.kinds import COSCHEDULING_POD_GROUP
 from posse.objects.meta import Condition
 from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
@@ -21,6 +22,10 @@ from posse.scheduler.reading.groups import (
     RUNNING,
     STARTED,
     UNKNOWN,
+    condition_of,
+    is_native,
+    phase_of,
+    spoken,
 )
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.pods import Place
@@ -49,7 +54,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
     """None while nothing is known, or nobody waits."""
-    if not muster.alone and muster.group is None:
+    if not muster.alone and muster.group is None and not muster.bare:
         name = muster.key.partition("/")[2]
         incomplete = Reason.INCOMPLETE
         return Waiting(
@@ -93,7 +98,7 @@ def phase(muster: Muster, queues: dict[str, Queue]) -> str:
     A group in an open queue is Inqueue at once, pods or not: foreign operators create their pods
     only then, and autoscalers must see them.
     """
-    current = muster.group.status.phase if muster.group is not None else ""
+    current = phase_of(muster.group) if muster.group is not None else ""
     live = len(muster.members) - muster.count(Place.SUCCEEDED) - muster.count(Place.FAILED)
     if muster.finished and (muster.ran or current in (*STARTED, COMPLETED)):
         return COMPLETED
@@ -111,15 +116,24 @@ def phase(muster: Muster, queues: dict[str, Queue]) -> str:
     return INQUEUE if is_open(queue, queues) else PENDING
 
 
+def written_phase(muster: Muster, queues: dict[str, Queue]) -> str:
+    """The phase in the words of the group's own API; "" where it has none."""
+    if is_native(muster.kind):
+        return ""
+    return spoken(phase(muster, queues), muster.kind)
+
+
 def group_status(
     muster: Muster, queues: dict[str, Queue], why: Waiting | None, world: World
 ) -> dict[str, Any]:
     """What has to change in the PodGroup's status: a merge patch, empty when it is all there."""
     if muster.group is None:
         return {}
+    if is_native(muster.kind):
+        return _native_status(muster, why, world)
     now = muster.group.status
     wanted = {
-        "phase": phase(muster, queues),
+        "phase": written_phase(muster, queues),
         "running": muster.count(Place.RUNNING),
         "succeeded": muster.count(Place.SUCCEEDED),
         "failed": muster.count(Place.FAILED),
@@ -133,10 +147,38 @@ def group_status(
     patch: dict[str, Any] = {
         field: value for field, value in wanted.items() if current[field] != value
     }
+    if muster.kind == COSCHEDULING_POD_GROUP:
+        return patch
     conditions = _conditions(muster, wanted["phase"], why, world)
     if conditions != now.conditions:
         patch["conditions"] = [msgspec.to_builtins(condition) for condition in conditions]
     return patch
+
+
+def _native_status(muster: Muster, why: Waiting | None, world: World) -> dict[str, Any]:
+    """Kubernetes' own groups have one condition; that it was placed whole is not taken back."""
+    assert muster.group is not None
+    if not muster.members:
+        return {}  # nobody has said yet that it is ours
+    kind = condition_of(muster.kind)
+    before = muster.group.status.conditions
+    old = next((condition for condition in before if condition.type == kind), None)
+    if muster.whole or muster.ran:
+        says = ("True", SCHEDULED, f"at least {muster.minimum} members have their nodes")
+    elif why is not None and (old is None or old.status != "True"):
+        says = ("False", why.reason, why.sentence)
+    else:
+        return {}
+    new = _moved(old, kind, *says, world)
+    if new == old:
+        return {}
+    new = msgspec.structs.replace(
+        new, transition_id="", observed_generation=muster.group.metadata.generation
+    )
+    after = [new if condition is old else condition for condition in before]
+    if old is None:
+        after.append(new)
+    return {"conditions": [msgspec.to_builtins(condition) for condition in after]}
 
 
 def pod_condition(member: Member, why: Waiting | None) -> tuple[str, str] | None:

@@ -31,10 +31,10 @@ from posse.scheduler.reading.reader import Reader
 from posse.scheduler.standing import (
     Waiting,
     group_status,
-    phase,
     pod_condition,
     said_of,
     waiting,
+    written_phase,
 )
 from posse.world import World
 
@@ -95,7 +95,9 @@ class Statuses:
             self._forget(gang)
             return
         group = muster.group
-        moves = group is not None and group.status.phase != phase(muster, self._reader.queues)
+        moves = group is not None and group.status.phase != written_phase(
+            muster, self._reader.queues
+        )
         self._look(gang, 0.0 if moves else self._settle)
 
     async def run(self) -> None:

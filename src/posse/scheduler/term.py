@@ -16,7 +16,15 @@ from posse.kube.errors import KubeError, NotFound
 from posse.kube.events import Recorder
 from posse.kube.identity import Identity, Malformed
 from posse.objects.groups import PodGroup, PriorityClass, Queue
-from posse.objects.kinds import NODE, POD, POD_GROUPS, PRIORITY_CLASS, QUEUE, Kind
+from posse.objects.kinds import (
+    NATIVE_POD_GROUPS,
+    NODE,
+    POD,
+    POD_GROUPS,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
 from posse.objects.meta import Key
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
@@ -70,9 +78,7 @@ class Term:
         reader = self._reader = Reader(view, claims, self._quarantine)
         self._pods = self._cache(POD, Pod, reader.pod, self._pod_seen)
         self._nodes = self._cache(NODE, Node, reader.node)
-        self._groups = [
-            self._cache(kind, PodGroup, partial(reader.group, kind=kind)) for kind in POD_GROUPS
-        ]
+        self._groups = [self._group_cache(kind) for kind in POD_GROUPS]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         submit: Callable[[Order], None]
@@ -126,7 +132,8 @@ class Term:
     async def serve(self) -> None:
         """Until cancelled, or until a write is refused because leadership is in doubt."""
         required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
-        optional: list[Cache[Any]] = [*self._groups, self._queues]
+        native = await self._native_groups()
+        optional: list[Cache[Any]] = [*self._groups, *native, self._queues]
         self._observer.watches([*required, *optional])
         async with asyncio.TaskGroup() as tasks:
             if self._recorder is not None:
@@ -146,9 +153,28 @@ class Term:
             self._observer.stands(self._standing)
             self._observer.works()
 
+    async def _native_groups(self) -> list[Cache[Any]]:
+        """Kubernetes' own PodGroups, in the newest version that is served; most servers have none.
+
+        A server that cannot be asked is asked again: nothing is decided before that anyway.
+        """
+        backoff = Backoff(self._world)
+        while True:
+            try:
+                for kind in NATIVE_POD_GROUPS:
+                    if await self._serves(kind):
+                        return [self._group_cache(kind)]
+            except KubeError:
+                await asyncio.sleep(backoff.pause())
+            else:
+                return []
+
     def _pod_seen(self, change: Change[Pod]) -> None:
         if change.new is not None and change.new.spec.node_name:
             self._observer.seen(change.new.metadata.uid)
+
+    def _group_cache(self, kind: Kind) -> Cache[PodGroup]:
+        return self._cache(kind, PodGroup, partial(self._reader.group, kind=kind))
 
     def _cache(
         self,
@@ -200,13 +226,16 @@ class Term:
             synced.cancel()
 
     async def _served(self, cache: Cache[Any]) -> bool:
-        kind = cache.kind
+        try:
+            return await self._serves(cache.kind)
+        except KubeError:
+            return True  # nobody can tell; its list will
+
+    async def _serves(self, kind: Kind) -> bool:
         try:
             served = await self._connection.resources(kind.group, kind.version)
         except NotFound:
             return False
-        except KubeError:
-            return True  # nobody can tell; its list will
         return any(resource.get("name") == kind.plural for resource in served)
 
     async def _locate_undecodable(self) -> None:

@@ -1,22 +1,34 @@
-"""PodGroups of several APIs under one name: which of them speaks for the gang."""
+"""Groups of every API: which of them speaks for the gang, and what each of them says."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from posse.engine.view import View
 from posse.kube.cache import Change
-from posse.objects.groups import PodGroup, PodGroupSpec
-from posse.objects.kinds import INCUBATOR_POD_GROUP, POD_GROUP, SIGS_POD_GROUP, Kind
-from posse.objects.meta import ObjectMeta, OwnerReference
+from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus
+from posse.objects.kinds import (
+    COSCHEDULING_POD_GROUP,
+    INCUBATOR_POD_GROUP,
+    NATIVE_POD_GROUPS,
+    POD_GROUP,
+    SIGS_POD_GROUP,
+    Kind,
+)
+from posse.objects.meta import Condition, ObjectMeta, OwnerReference
+from posse.objects.pods import Pod, PodSpec, PodStatus, SchedulingGroup
 from posse.scheduler.reading.claims import Claims
-from posse.scheduler.reading.groups import speaking
-from posse.scheduler.reading.quarantine import Quarantine
+from posse.scheduler.reading.groups import read_group, speaking
+from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.reader import Reader
+from posse.scheduler.standing import Waiting, group_status, waiting
+from posse.world import World
 
 KEY = "ns/train"
+NATIVE = next(kind for kind in NATIVE_POD_GROUPS if kind.version == "v1alpha2")
 
 
 class Silent:
@@ -107,3 +119,157 @@ def test_our_own_write_counts_before_its_echo_in_any_dialect() -> None:
     assert spoken(read) == (SIGS_POD_GROUP, 6)
     current = read.musters[KEY].group
     assert current is not None and current.metadata.resource_version == "3"
+
+
+# -- groups of other makers --------------------------------------------------------------------
+
+
+def native(spec: dict[str, Any], *conditions: Condition) -> PodGroup:
+    return PodGroup(
+        metadata=ObjectMeta(name="train", namespace="ns", uid="native", generation=1),
+        spec=msgspec.convert(spec, PodGroupSpec),
+        status=PodGroupStatus(conditions=list(conditions)),
+    )
+
+
+def pod(number: int, *, phase: str = "", node: str = "", **linked: Any) -> Pod:
+    meta = ObjectMeta(
+        name=f"train-{number}",
+        namespace="ns",
+        uid=f"pod-{number}",
+        labels=linked.get("labels", {}),
+        annotations=linked.get("annotations", {}),
+    )
+    spec = PodSpec(
+        scheduler_name="posse", scheduling_group=linked.get("scheduling_group"), node_name=node
+    )
+    return Pod(metadata=meta, spec=spec, status=PodStatus(phase=phase))
+
+
+@pytest.mark.parametrize(
+    "linked",
+    [
+        {"annotations": {"scheduling.k8s.io/group-name": "train"}},
+        {"annotations": {"scheduling.volcano.sh/group-name": "train"}},
+        {"labels": {"scheduling.x-k8s.io/pod-group": "train"}},
+        {"labels": {"pod-group.scheduling.sigs.k8s.io/name": "train"}},
+        {"scheduling_group": SchedulingGroup(pod_group_name="train")},
+    ],
+)
+def test_every_link_from_a_pod_to_its_group_is_followed(linked: dict[str, Any]) -> None:
+    assert Claims(everything=True).gang_of(pod(0, **linked)) == KEY
+
+
+@pytest.mark.parametrize(
+    ("spec", "minimum", "severable"),
+    [
+        ({"schedulingPolicy": {"gang": {"minCount": 4}}}, 4, False),
+        ({"schedulingPolicy": {"basic": {}}}, 1, False),
+        ({"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": "Pod"}, 4, True),
+        ({"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": "PodGroup"}, 4, False),
+        ({"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"all": {}}}, 4, False),
+        (
+            {"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"single": {}}},
+            4,
+            True,
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", NATIVE_POD_GROUPS, ids=lambda kind: kind.version)
+def test_a_native_group_is_read(
+    kind: Kind, spec: dict[str, Any], minimum: int, severable: bool
+) -> None:
+    terms = read_group(native(spec), kind)
+    assert (terms.min_member, terms.severable) == (minimum, severable)
+
+
+def test_a_native_priority_outweighs_the_members() -> None:
+    read = reader()
+    spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, "priority": 7}
+    read.group(Change(None, native(spec)), NATIVE)
+    read.refresh()
+    facts = read.musters[KEY].facts({})
+    assert facts is not None and facts.priority == 7
+
+
+@pytest.mark.parametrize("least", [0, -1, "4", None, True])
+def test_a_native_minimum_that_is_none_is_set_aside(least: Any) -> None:
+    with pytest.raises(Unreadable, match="minCount"):
+        read_group(native({"schedulingPolicy": {"gang": {"minCount": least}}}), NATIVE)
+
+
+@pytest.mark.parametrize(
+    ("version", "condition"),
+    [
+        ("v1alpha2", "PodGroupScheduled"),
+        ("v1alpha3", "PodGroupInitiallyScheduled"),
+        ("v1beta1", "PodGroupInitiallyScheduled"),
+    ],
+)
+def test_a_native_group_that_was_placed_says_so(version: str, condition: str) -> None:
+    kind = next(kind for kind in NATIVE_POD_GROUPS if kind.version == version)
+    placed = native({}, Condition(type=condition, status="True"))
+    assert read_group(placed, kind).ran
+    assert not read_group(native({}, Condition(type=condition, status="False")), kind).ran
+
+
+def test_a_native_group_gets_its_condition_and_nothing_else() -> None:
+    read = reader()
+    link = SchedulingGroup(pod_group_name="train")
+    read.group(Change(None, native({"schedulingPolicy": {"gang": {"minCount": 2}}})), NATIVE)
+    read.pod(Change(None, pod(0, scheduling_group=link)))
+    read.refresh()
+    muster, world = read.musters[KEY], World.real()
+    patch = group_status(muster, {}, Waiting("Unschedulable", "", "needs 8 GPUs"), world)
+    (said,) = patch.pop("conditions")
+    assert not patch
+    assert (said["type"], said["status"], said["reason"], said["message"]) == (
+        "PodGroupScheduled",
+        "False",
+        "Unschedulable",
+        "needs 8 GPUs",
+    )
+    assert "transitionID" not in said and said["lastTransitionTime"]
+
+
+def test_a_native_group_none_of_whose_pods_is_ours_is_left_alone() -> None:
+    read = reader()
+    read.group(Change(None, native({"schedulingPolicy": {"gang": {"minCount": 2}}})), NATIVE)
+    read.refresh()
+    waits = Waiting("GangIncomplete", "", "0 of 2 pods exist")
+    assert group_status(read.musters[KEY], {}, waits, World.real()) == {}
+
+
+def test_pods_that_name_a_gang_without_an_object_make_one() -> None:
+    read = reader()
+    labels = {
+        "pod-group.scheduling.sigs.k8s.io/name": "train",
+        "pod-group.scheduling.sigs.k8s.io/min-available": "3",
+    }
+    for number in range(2):
+        read.pod(Change(None, pod(number, labels=labels)))
+    read.refresh()
+    facts = read.musters[KEY].facts({})
+    assert facts is not None and facts.min_member == 3
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "0", "1e9", "99999999999"])
+def test_a_gang_without_an_object_or_a_number_waits_for_its_group(text: str) -> None:
+    read = reader()
+    labels = {
+        "pod-group.scheduling.sigs.k8s.io/name": "train",
+        "pod-group.scheduling.sigs.k8s.io/min-available": text,
+    }
+    read.pod(Change(None, pod(0, labels=labels)))
+    read.refresh()
+    why = waiting(read.musters[KEY], None)
+    assert why is not None and "PodGroup train, which does not exist" in why.sentence
+
+
+def test_the_scheduler_plugins_phases_are_theirs() -> None:
+    read = reader()
+    read.group(Change(None, group(1)), COSCHEDULING_POD_GROUP)
+    read.refresh()
+    muster, world = read.musters[KEY], World.real()
+    waits = Waiting("Unschedulable", "", "needs 8 GPUs")
+    assert group_status(muster, {}, waits, world) == {"phase": "Scheduling"}

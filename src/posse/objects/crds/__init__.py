@@ -21,4 +21,5 @@ def definitions() -> list[dict[str, Any]]:
         mpijobs.mpi_job(),
         tfjobs.tf_job(),
         *groups.kube_batch_pod_groups(),
+        groups.coscheduling_pod_group(),
     ]

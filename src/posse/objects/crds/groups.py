@@ -20,7 +20,14 @@ from posse.objects.crds.building import (
     selector,
     text,
 )
-from posse.objects.kinds import INCUBATOR_POD_GROUP, POD_GROUP, QUEUE, SIGS_POD_GROUP, Kind
+from posse.objects.kinds import (
+    COSCHEDULING_POD_GROUP,
+    INCUBATOR_POD_GROUP,
+    POD_GROUP,
+    QUEUE,
+    SIGS_POD_GROUP,
+    Kind,
+)
 
 _GROUP = "Pods that are placed together: as many as asked for, or none."
 _COLUMNS = [
@@ -93,6 +100,39 @@ def _kube_batch_pod_group(kind: Kind, annotations: dict[str, str]) -> dict[str, 
         status=_group_status(),
         columns=_COLUMNS,
         annotations=annotations,
+    )
+
+
+def coscheduling_pod_group() -> dict[str, Any]:
+    """The scheduler-plugins' PodGroup: it has no queue and no conditions."""
+    spec = record(
+        "What the group needs before any of its pods may start.",
+        minMember=count("How many pods must be placed together, or none is."),
+        minResources=quantities("What must be free before the group starts."),
+        scheduleTimeoutSeconds=count("How long the group may take to be placed."),
+    )
+    status = record(
+        "How far the group has come.",
+        phase=text("Pending, Scheduling, Running, Finished, Failed or Unknown."),
+        occupiedBy=text("The workload that the group belongs to."),
+        running=count("How many pods run."),
+        succeeded=count("How many pods have succeeded."),
+        failed=count("How many pods have failed."),
+        scheduleStartTime=moment("When its placement began."),
+    )
+    return definition(
+        COSCHEDULING_POD_GROUP,
+        _GROUP,
+        spec=spec,
+        status=status,
+        columns=[
+            column("Phase", ".status.phase"),
+            column("MinMember", ".spec.minMember", "integer"),
+            column("Running", ".status.running", "integer"),
+            column("Succeeded", ".status.succeeded", "integer"),
+            column("Failed", ".status.failed", "integer"),
+            column("Age", ".metadata.creationTimestamp", "date"),
+        ],
     )
 
 

@@ -31,10 +31,26 @@ class Claims(msgspec.Struct, frozen=True):
 
 def group_named_by(pod: Pod) -> str:
     """The PodGroup that the pod names; empty for one that is a group of its own."""
-    annotations = pod.metadata.annotations
+    annotations, labels = pod.metadata.annotations, pod.metadata.labels
     if annotations.get(keys.GANG) == "false":
         return ""
-    return annotations.get(keys.GROUP_NAME) or annotations.get(keys.VOLCANO_GROUP_NAME) or ""
+    if pod.spec.scheduling_group is not None and pod.spec.scheduling_group.pod_group_name:
+        return pod.spec.scheduling_group.pod_group_name
+    return (
+        annotations.get(keys.GROUP_NAME)
+        or annotations.get(keys.VOLCANO_GROUP_NAME)
+        or labels.get(keys.COSCHEDULING_GROUP_LABEL)
+        or labels.get(keys.BARE_GROUP_LABEL)
+        or ""
+    )
+
+
+def minimum_named_by(pod: Pod) -> int:
+    """How many start together as the pod itself says, for a group without an object; 0: unsaid."""
+    if not pod.metadata.labels.get(keys.BARE_GROUP_LABEL):
+        return 0
+    text = pod.metadata.labels.get(keys.BARE_MINIMUM_LABEL, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def is_alone(gang: str) -> bool:

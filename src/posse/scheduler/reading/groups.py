@@ -7,13 +7,20 @@ start workers without room for their launcher.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from posse.engine.facts import DEFAULT_QUEUE, Expected, Shape
 from posse.objects import keys
-from posse.objects.groups import PodGroup
-from posse.objects.kinds import POD_GROUP, POD_GROUPS, Kind
+from posse.objects.groups import PodGroup, PodGroupSpec
+from posse.objects.kinds import (
+    COSCHEDULING_POD_GROUP,
+    NATIVE_POD_GROUPS,
+    POD_GROUP,
+    POD_GROUPS,
+    Kind,
+)
 from posse.objects.meta import Amount
 from posse.objects.pods import Toleration
 from posse.objects.quantity import QuantityError, base_units
@@ -28,6 +35,17 @@ RUNNING = "Running"
 UNKNOWN = "Unknown"
 COMPLETED = "Completed"
 STARTED = (RUNNING, UNKNOWN)
+# What the scheduler-plugins call the same.
+_COSCHEDULING_PHASES = {INQUEUE: "Scheduling", COMPLETED: "Finished"}
+_OTHER_WORDS = {
+    "PreScheduling": INQUEUE,
+    "Scheduling": INQUEUE,
+    "Scheduled": INQUEUE,
+    "Finished": COMPLETED,
+}
+# The condition by which Kubernetes' own groups say that they were placed.
+NATIVE_CONDITIONS = {"v1alpha2": "PodGroupScheduled"}
+LATER_CONDITION = "PodGroupInitiallyScheduled"
 
 
 class GroupTerms(msgspec.Struct, frozen=True):
@@ -41,6 +59,11 @@ class GroupTerms(msgspec.Struct, frozen=True):
     created: float
     ran: bool
     kind: Kind = POD_GROUP
+    # There is no such object: only the labels of the pods speak of the gang.
+    bare: bool = False
+    # Where the group itself says it, and not its class or its members.
+    priority: int | None = None
+    severable: bool = False
     expects: tuple[Expected, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
 
@@ -50,7 +73,7 @@ def speaking(groups: Mapping[Kind, PodGroup]) -> Kind | None:
 
     What a user made comes before what a controller made for a job.
     """
-    there = [kind for kind in POD_GROUPS if kind in groups]
+    there = [kind for kind in (*POD_GROUPS, *NATIVE_POD_GROUPS) if kind in groups]
     users = [kind for kind in there if groups[kind].metadata.controller is None]
     return next(iter(users or there), None)
 
@@ -60,12 +83,14 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
     return GroupTerms(
         uid=meta.uid,
         generation=meta.generation,
-        queue=spec.queue or DEFAULT_QUEUE,
-        min_member=min_member(group),
+        queue=spec.queue or meta.annotations.get(keys.QUEUE_NAME) or DEFAULT_QUEUE,
+        min_member=_native_minimum(spec) if is_native(kind) else min_member(group),
         priority_class=spec.priority_class_name,
         created=created_at(meta),
-        ran=group.status.phase in STARTED,
+        ran=ran_before(group, kind),
         kind=kind,
+        priority=spec.priority if is_native(kind) else None,
+        severable=is_native(kind) and _severable(spec.disruption_mode),
         expects=read_expects(meta.annotations.get(keys.EXPECTS)),
         holds=read_holds(meta.annotations.get(keys.HELD)),
     )
@@ -74,6 +99,50 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
 def min_member(group: PodGroup) -> int:
     """A group that names no minimum has started with its first pod."""
     return max(1, group.spec.min_member or 0)
+
+
+def is_native(kind: Kind) -> bool:
+    return kind in NATIVE_POD_GROUPS
+
+
+def condition_of(kind: Kind) -> str:
+    return NATIVE_CONDITIONS.get(kind.version, LATER_CONDITION)
+
+
+def phase_of(group: PodGroup) -> str:
+    """The phase that the group is in, in Volcano's words."""
+    return _OTHER_WORDS.get(group.status.phase, group.status.phase)
+
+
+def spoken(phase: str, kind: Kind) -> str:
+    """The phase in the words of the group's own API."""
+    if kind == COSCHEDULING_POD_GROUP:
+        return _COSCHEDULING_PHASES.get(phase, phase)
+    return phase
+
+
+def ran_before(group: PodGroup, kind: Kind) -> bool:
+    """Whether the group says that it has been placed whole."""
+    if not is_native(kind):
+        return phase_of(group) in STARTED
+    return any(c.type == condition_of(kind) and c.status == "True" for c in group.status.conditions)
+
+
+def _native_minimum(spec: PodGroupSpec) -> int:
+    """Pods of a group without a gang policy are placed as each of them fits."""
+    field = "spec.schedulingPolicy.gang.minCount"
+    gang = (spec.scheduling_policy or {}).get("gang")
+    if gang is None:
+        return 1
+    least = gang.get("minCount") if isinstance(gang, dict) else None
+    if not isinstance(least, int) or isinstance(least, bool) or least < 1:
+        raise Unreadable(field, f"{least!r} is not a whole number from 1 on")
+    return least
+
+
+def _severable(mode: str | dict[str, Any] | None) -> bool:
+    """Whether pods may be ended one by one; versions after the first say it by an object."""
+    return "single" in mode if isinstance(mode, dict) else mode == "Pod"
 
 
 class _Announced(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):

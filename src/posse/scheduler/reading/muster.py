@@ -10,7 +10,7 @@ from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.kinds import POD_GROUP, Kind
 from posse.objects.meta import Key
 from posse.objects.pods import Pod
-from posse.scheduler.reading.claims import is_alone
+from posse.scheduler.reading.claims import is_alone, minimum_named_by
 from posse.scheduler.reading.groups import GroupTerms
 from posse.scheduler.reading.pods import Place, created_at
 from posse.scheduler.reading.priorities import priority_of
@@ -49,6 +49,7 @@ class Muster:
         self._counts = dict.fromkeys(Place, 0)
         self._priorities: dict[int, int] = {}
         self._orphans = 0  # live members that nobody would recreate
+        self._bare = 0  # members that say by themselves how many start together
 
     def put(self, member: Member) -> None:
         uid = member.pod.metadata.uid
@@ -78,11 +79,18 @@ class Muster:
 
     def review(self) -> None:
         """Whether it runs whole, now that the members are as they are."""
+        if self.group is None and (self._bare or self.bare):
+            self.terms = self._bare_terms()
         ended = self.count(Place.SUCCEEDED)
         if self.whole and (ended or self.count(Place.RUNNING) >= self.minimum):
             self.ran = True
         elif not self.seated and not ended:
             self.ran = False
+
+    @property
+    def bare(self) -> bool:
+        """Only the labels of its pods speak of it."""
+        return self.terms is not None and self.terms.bare
 
     @property
     def empty(self) -> bool:
@@ -128,22 +136,42 @@ class Muster:
         """What the engine is to know of the gang; None while it must not be decided on."""
         if self.alone:
             return self._facts_of_one()
-        if self.terms is None or self.group is None or self.problem or self.withheld:
+        if self.terms is None or self.problem or self.withheld or self.finished:
             return None
-        if self.group.metadata.deleting or self.finished:
+        if self.group is not None and self.group.metadata.deleting:
             return None
         ended = self.count(Place.SUCCEEDED) if self.ran else 0
         return GroupFacts(
             key=self.key,
             uid=self.terms.uid,
             queue=self.terms.queue,
-            priority=priority_of(self.terms.priority_class, classes, self._priorities),
+            priority=self.terms.priority
+            if self.terms.priority is not None
+            else priority_of(self.terms.priority_class, classes, self._priorities),
             created=self.terms.created,
             min_member=max(0, self.terms.min_member - ended),
             started=self.ran,
             expects=self.terms.expects,
             holds=self.terms.holds,
             recreated=self.recreated,
+            severable=self.terms.severable,
+        )
+
+    def _bare_terms(self) -> GroupTerms | None:
+        """What the pods say of their gang: the most that any of them asks for is what counts."""
+        speaking = [m.pod for m in self.members.values() if minimum_named_by(m.pod)]
+        if not speaking:
+            return None
+        queues = sorted(pod.metadata.annotations.get(keys.QUEUE_NAME, "") for pod in speaking)
+        return GroupTerms(
+            uid=self.key,
+            generation=0,
+            queue=queues[-1] or DEFAULT_QUEUE,
+            min_member=max(minimum_named_by(pod) for pod in speaking),
+            priority_class="",
+            created=min(created_at(pod.metadata) for pod in speaking),
+            ran=False,
+            bare=True,
         )
 
     def _facts_of_one(self) -> GroupFacts | None:
@@ -176,3 +204,5 @@ class Muster:
             self._priorities.pop(priority, None)
         if member.pod.metadata.controller is None:
             self._orphans += step
+        if minimum_named_by(member.pod):
+            self._bare += step
