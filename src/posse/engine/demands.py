@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from posse.engine.columns import Rows
 from posse.engine.gangs import Gang, Member, by_role
 from posse.engine.seating import Seating
 
@@ -29,6 +30,12 @@ class Demand:
     announced: bool = False
     # Rows held for this role.
     at: list[int] = field(default_factory=list)
+    # All the rows it may use, in the order they are preferred in; None: any.
+    within: Rows | None = None
+
+    def total(self) -> int:
+        """Seats there are for it."""
+        return self.seating.total(self.within)
 
 
 def demands_of(gang: Gang, need: int) -> list[Demand]:

@@ -7,56 +7,63 @@ already counted in the columns; whoever asked does so inside a tentative stateme
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 
 from posse.engine.columns import Rows
 from posse.engine.demands import Demand
 from posse.engine.policy import Policy
 from posse.engine.searching import Found, search
-from posse.engine.seating import NO_ROWS, Seats
+from posse.engine.seating import Seats
 from posse.engine.view import View
 
 _ORDERS = 24
 
 
 def pack(
-    view: View, demands: list[Demand], need: int, near: Rows, policy: Policy
+    view: View, demands: list[Demand], need: int, near: Sequence[Rows], policy: Policy
 ) -> tuple[Found | None, bool]:
     """Seats for `need` waiting members and every announced one; or None, and if that is proven.
 
-    `near`: rows to be preferred for pods that ask devices.
+    `near`: rows to be preferred for pods that ask devices, the first of them first of all.
     """
     asked = [demand for demand in demands if demand.wanted or (need and demand.most)]
     if any(demand.at for demand in asked):
-        found = _in_turn(view, asked, near, settle=True)
+        found = _in_turn(view, asked, near, policy.spread, settle=True)
         if found is not None:
             return found, True
     elastic = sum(demand.wanted for demand in asked) < sum(demand.most for demand in asked)
-    if not elastic and any(demand.seating.total() < demand.wanted for demand in asked):
+    if not elastic and any(demand.total() < demand.wanted for demand in asked):
         return None, True
     for order in _orders(view, asked):
-        found = _in_turn(view, order, near)
+        found = _in_turn(view, order, near, policy.spread)
         if found is not None:
             return found, True
     if len(asked) == 1:
         return None, True
     if elastic:
         for order in _orders(view, asked):
-            found = _as_fits(view, order, need, near)
+            found = _as_fits(view, order, need, near, policy.spread)
             if found is not None:
                 return found, True
     return search(view, asked, need, policy.search_steps)
 
 
-def pack_more(view: View, demands: list[Demand], found: Found, most: int, near: Rows) -> int:
+def pack_more(
+    view: View,
+    demands: list[Demand],
+    found: Found,
+    most: int,
+    near: Sequence[Rows],
+    policy: Policy,
+) -> int:
     """Seats for up to `most` further waiting members, role by role; how many there were."""
     seated = 0
     for demand in demands:
         if not demand.announced:
             rows = found.setdefault(demand, [])
-            number = min(demand.most - len(rows), most - seated, demand.seating.total())
-            rows += _take(view, demand, number, near)
+            number = min(demand.most - len(rows), most - seated, demand.total())
+            rows += _take(view, demand, number, near, policy.spread)
             seated += number
     return seated
 
@@ -76,7 +83,12 @@ def _orders(view: View, demands: list[Demand]) -> Iterator[list[Demand]]:
 
 
 def _in_turn(
-    view: View, demands: list[Demand], near: Rows, *, settle: bool = False
+    view: View,
+    demands: list[Demand],
+    near: Sequence[Rows],
+    spread: bool,
+    *,
+    settle: bool = False,
 ) -> Found | None:
     """Each demand takes its best seats, one after the other; `settle`: held ones first of all."""
     found: Found = {demand: [] for demand in demands}
@@ -87,14 +99,16 @@ def _in_turn(
                 found[demand] += _count(view, demand, held)
         for demand in demands:
             left = demand.wanted - len(found[demand])
-            if demand.seating.total() < left:
+            if demand.total() < left:
                 return None
-            found[demand] += _take(view, demand, left, near)
+            found[demand] += _take(view, demand, left, near, spread)
         attempt.keep()
     return found
 
 
-def _as_fits(view: View, demands: list[Demand], need: int, near: Rows) -> Found | None:
+def _as_fits(
+    view: View, demands: list[Demand], need: int, near: Sequence[Rows], spread: bool
+) -> Found | None:
     """Any members of the roles that have room, where the oldest ones cannot all be seated."""
     found: Found = {}
     with view.tentatively() as attempt:
@@ -104,23 +118,24 @@ def _as_fits(view: View, demands: list[Demand], need: int, near: Rows) -> Found 
             else:
                 # Leave enough for what the roles after this one must have.
                 spare = need - sum(d.least for d in demands[at + 1 :] if not d.announced)
-                number = min(demand.most, spare, demand.seating.total())
+                number = min(demand.most, spare, demand.total())
                 need -= number
-            if not demand.least <= number <= demand.seating.total():
+            if not demand.least <= number <= demand.total():
                 return None
-            found[demand] = _take(view, demand, number, near)
+            found[demand] = _take(view, demand, number, near, spread)
         if need:
             return None
         attempt.keep()
     return found
 
 
-def _take(view: View, demand: Demand, number: int, near: Rows) -> list[int]:
+def _take(view: View, demand: Demand, number: int, near: Sequence[Rows], spread: bool) -> list[int]:
     if not number:
         return []
     # Devices are worth being near; a pod without any is better off the device nodes.
-    prefer = near if demand.seating.asks_devices else NO_ROWS
-    return _count(view, demand, demand.seating.choose(number, prefer))
+    prefer = near if demand.seating.asks_devices and not spread else ()
+    seats = demand.seating.choose(number, prefer, demand.within, spread=spread)
+    return _count(view, demand, seats)
 
 
 def _count(view: View, demand: Demand, seats: Seats) -> list[int]:

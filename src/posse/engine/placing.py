@@ -11,7 +11,6 @@ from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.packing import pack, pack_more
 from posse.engine.policy import Policy
 from posse.engine.searching import Found
-from posse.engine.seating import NO_ROWS
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
 
@@ -44,13 +43,13 @@ def seat(
     if known is not None:
         return known
     seen = view.columns.last_freed
-    near = view.rows_of(gang) if gang.muster.seated else NO_ROWS
+    near = (view.rows_of(gang),) if gang.muster.seated else ()
     with view.tentatively() as attempt:
         # Its own held seats are free to the gang, and to nobody else.
         view.let_go(gang.holds)
         found, proven = pack(view, demands, need, near, policy)
         if found is not None:
-            more = pack_more(view, demands, found, beyond, near)
+            more = pack_more(view, demands, found, beyond, near, policy)
             placement = _placement(demands, found)
             if need or more or placement.holds != gang.holds:
                 attempt.keep()

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from posse.engine.columns import Rows
 from posse.engine.demands import Demand
 from posse.engine.seating import Seats
 from posse.engine.view import View
@@ -61,15 +63,24 @@ def _classes(view: View, demands: list[Demand]) -> dict[Class, list[int]]:
     useful = np.zeros(len(view.columns.touched), bool)
     for demand in demands:
         useful |= demand.seating.seats() > 0
-    by_name = view.columns.by_name()
-    rows = by_name[useful[by_name]]
+    rows = view.columns.by_name()
+    if all(demand.within is not None for demand in demands):
+        rows = rows[
+            np.isin(rows, np.concatenate([d.within for d in demands if d.within is not None]))
+        ]
+    rows = rows[useful[rows]]
     columns = np.array(_columns(demands), np.intp)
     free = view.columns.free_at(rows, columns).tolist()
-    usable = np.stack([demand.seating.eligibility.at(rows) for demand in demands], axis=1).tolist()
+    usable = np.stack([_usable(demand, rows) for demand in demands], axis=1).tolist()
     nodes: dict[Class, list[int]] = {}
     for row, room, open_to in zip(rows.tolist(), free, usable, strict=True):
         nodes.setdefault((tuple(room), tuple(open_to)), []).append(row)
     return nodes
+
+
+def _usable(demand: Demand, rows: Rows) -> NDArray[np.bool_]:
+    usable = demand.seating.eligibility.at(rows)
+    return usable if demand.within is None else usable & np.isin(rows, demand.within)
 
 
 def _columns(demands: list[Demand]) -> list[int]:

@@ -6,13 +6,15 @@ counts are kept between passes; only rows touched since the last look are counte
 Choosing is exact: n pods are seated whenever the nodes have n seats for them. Among all ways it
 prefers, in this order: nodes the caller names; for pods that ask no device, nodes that have none,
 then those with the fewest devices left; the fewest nodes; of these the smallest that will do, so
-that whole nodes stay whole; the fewest free devices; the node's name.
+that whole nodes stay whole; the fewest free devices; the node's name, or its place in the rows
+that the caller limits the choice to. Where members are to be spread, every node gets one before
+any gets two, the emptiest first.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,6 @@ from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.eligibility import Eligibility
 from posse.engine.facts import LARGEST, PODS, Shape
 from posse.engine.resources import is_device
-
-NO_ROWS: Rows = np.zeros(0, np.intp)
 
 
 class Seats:
@@ -60,9 +60,10 @@ class Seating:
 
     # -- counting ----------------------------------------------------------------------------
 
-    def total(self) -> int:
+    def total(self, within: Rows | None = None) -> int:
+        """Seats on all nodes, or on these rows."""
         self._refresh()
-        return self._total
+        return self._total if within is None else int(self._seats[within].sum())
 
     def seats(self) -> Ints:
         """Seats per row."""
@@ -103,18 +104,30 @@ class Seating:
 
     # -- choosing ----------------------------------------------------------------------------
 
-    def choose(self, count: int, prefer: Rows = NO_ROWS) -> Seats:
-        """The best seats for `count` pods, of which there must be as many (see `total`)."""
+    def choose(
+        self,
+        count: int,
+        prefer: Sequence[Rows] = (),
+        within: Rows | None = None,
+        *,
+        spread: bool = False,
+    ) -> Seats:
+        """The best seats for `count` pods, of which there must be as many (see `total`).
+
+        `prefer`: rows to be filled first, the first of them first of all. `within`: all the rows
+        there are to choose from, in the order in which ties are broken.
+        """
         self._refresh()
-        by_name = self._table.by_name()
-        rows = by_name[self._seats[by_name] > 0]
+        rows = self._table.by_name() if within is None else within
+        rows = rows[self._seats[rows] > 0]
         chosen: list[Rows] = []
         counts: list[Ints] = []
         left = count
-        for tier in self._tiers(rows, prefer):
+        for tier in self._tiers(rows, prefer, spread):
             seats = self._seats[tier]
             here = min(left, int(seats.sum()))
-            picked, taken = _fewest(seats, self._grade[tier], here)
+            pick = _widest if spread else _fewest
+            picked, taken = pick(seats, self._grade[tier], here)
             chosen.append(tier[picked])
             counts.append(taken)
             left -= here
@@ -132,21 +145,39 @@ class Seating:
                 count -= 1
         return Seats(np.array(list(taken), np.intp), np.array(list(taken.values()), np.int64))
 
-    def _tiers(self, rows: Rows, prefer: Rows) -> Iterator[Rows]:
+    def _tiers(self, rows: Rows, prefer: Sequence[Rows], spread: bool) -> Iterator[Rows]:
         """Nodes to be filled before the next ones are looked at."""
-        if len(prefer):
-            own = np.isin(rows, prefer)
+        for wanted in prefer:
+            own = np.isin(rows, wanted)
             if own.any():
                 yield rows[own]
-            rows = rows[~own]
+                rows = rows[~own]
         if self.asks_devices:
             yield rows
             return
-        grades = self._grade[rows]
+        grades = np.minimum(self._grade[rows], 1) if spread else self._grade[rows]
         while len(rows):
             best = grades == grades.min()
             yield rows[best]
             rows, grades = rows[~best], grades[~best]
+
+
+def _widest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
+    """Positions of as many nodes as seat `count` pods evenly, and how many sit on each."""
+    ordered = np.sort(seats)
+    # What all nodes seat if none takes more than the level: the lowest level that will do.
+    below = np.concatenate(([0], np.cumsum(ordered)))
+    reached = below[:-1] + ordered * np.arange(len(seats), 0, -1)
+    at = int(np.searchsorted(reached, count))
+    level = -(-(count - int(below[at])) // (len(seats) - at))
+    taken = np.minimum(seats, level)
+    surplus = int(taken.sum()) - count
+    if surplus:
+        full = np.flatnonzero(taken == level)
+        fullest_first = full[np.lexsort((-full, seats[full]))]
+        taken[fullest_first[:surplus]] -= 1
+    positions: Rows = np.flatnonzero(taken)
+    return positions, taken[positions]
 
 
 def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:

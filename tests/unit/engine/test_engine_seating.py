@@ -107,7 +107,7 @@ CHOICES = [
 
 def choose(view: View, ask: Shape, count: int, prefer: list[str] | None = None) -> dict[str, int]:
     rows = np.array([view.columns.row[name] for name in prefer or []], np.intp)
-    seats = view.seating(ask).choose(count, rows)
+    seats = view.seating(ask).choose(count, (rows,))
     names = view.columns.names
     return {names[row]: number for row, number in zip(seats.rows, seats.counts, strict=True)}
 
@@ -120,6 +120,49 @@ def test_choice(case: Choice) -> None:
     for at, (where, asked) in enumerate(case.taken):
         view.set_pod(type(pod("x"))(f"x{at}", f"x/{at}", asked, node=where))
     assert choose(view, case.ask, case.count) == case.expect
+
+
+@pytest.mark.parametrize(
+    ("count", "expect"),
+    [
+        (1, {"c": 1}),
+        (2, {"b": 1, "c": 1}),
+        (3, {"a": 1, "b": 1, "c": 1}),
+        (4, {"a": 1, "b": 1, "c": 2}),
+        (5, {"a": 1, "b": 2, "c": 2}),
+        (9, {"a": 1, "b": 3, "c": 5}),
+        (10, {"a": 1, "b": 3, "c": 6}),
+    ],
+)
+def test_spreading_gives_every_node_one_before_any_gets_two(
+    count: int, expect: dict[str, int]
+) -> None:
+    view = View()
+    for name, gpus in (("a", 1), ("b", 3), ("c", 6)):
+        view.set_node(node(name, gpus=gpus))
+    seats = view.seating(ONE_GPU).choose(count, spread=True)
+    names = view.columns.names
+    taken = {names[row]: number for row, number in zip(seats.rows, seats.counts, strict=True)}
+    assert taken == expect
+
+
+def test_spreading_keeps_pods_without_devices_off_the_device_nodes() -> None:
+    view = View()
+    for name, gpus in (("a", 8), ("b", 0), ("c", 0)):
+        view.set_node(node(name, gpus=gpus, cores=4))
+    seats = view.seating(shape(cores=1)).choose(4, spread=True)
+    assert sorted(view.columns.names[row] for row in seats.each()) == ["b", "b", "c", "c"]
+
+
+def test_a_choice_is_made_from_the_rows_that_are_given() -> None:
+    view = View()
+    for name in "abcd":
+        view.set_node(node(name, gpus=2))
+    rows = np.array([view.columns.row[name] for name in "db"], np.intp)
+    seating = view.seating(ONE_GPU)
+    assert seating.total(rows) == 4
+    seats = seating.choose(3, within=rows)
+    assert [view.columns.names[row] for row in seats.each()] == ["d", "d", "b"]
 
 
 def test_preferred_nodes_come_first() -> None:
