@@ -23,6 +23,7 @@ from posse.kube.config import Settings
 from posse.objects.times import parse_time
 from posse.world import World
 from tests.kubernetes.building import Programs
+from tests.kubernetes.gateway import Gateway
 from tests.kubernetes.programs import Program, free_port
 
 SYSTEM = "posse-system"
@@ -58,7 +59,10 @@ class Plane(Protocol):
 
 
 class ControlPlane:
-    def __init__(self, programs: Programs, directory: Path) -> None:
+    """With a `gateway` it finds Services there, of which it would know only cluster IPs."""
+
+    def __init__(self, programs: Programs, directory: Path, gateway: Gateway | None = None) -> None:
+        self.gateway = gateway
         self.programs = programs
         self.directory = directory
         self.audit_log = directory / "audit.log"
@@ -174,6 +178,8 @@ class ControlPlane:
             (places / f"{name}.crt").write_bytes(certificate)
             write_private(places / f"{name}.key", secret)
         (places / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT))
+        if self.gateway is not None:
+            (places / "egress.yaml").write_text(yaml.safe_dump(self.gateway.configuration))
         rows = [f'{self._tokens[ADMIN]},{ADMIN},{ADMIN},"system:masters"']
         rows += [
             f"{self._tokens[name]},system:serviceaccount:{SYSTEM}:{name},{name},"
@@ -239,6 +245,7 @@ class ControlPlane:
             f"--runtime-config={GANG_API}",
             f"--feature-gates={GANG_GATES}",
             "--profiling=false",
+            *([f"--egress-selector-config-file={places / 'egress.yaml'}"] if self.gateway else []),
         ]
 
     def _controller_manager(self) -> list[str]:

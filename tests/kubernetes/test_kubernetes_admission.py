@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
+from posse.admission import keeping
+from posse.admission.certificates import Holding, held
 from posse.admission.installation import WebhookOptions, webhook_objects
 from posse.admission.naming import ACCOUNT, CONFIGURATION, KEPT_IN
 from posse.admission.program import AdmissionConfig, run
 from posse.kube import Connection, connect
+from posse.kube.certificates import Authority, create_authority
 from posse.kube.errors import Forbidden, Invalid, KubeError, NotFound
 from posse.kube.serving import Address
 from posse.objects import kinds
 from posse.objects.keys import HELD, QUEUE_NAME, WRITTEN_AS
 from posse.objects.kinds import Kind
-from posse.world import World
+from posse.world import SystemClock, World
+from tests.cluster.riding import cluster, wait_for_status
 from tests.cluster.test_cluster_tfjobs import replicas, tf_job
 from tests.kubernetes.plane import SYSTEM, ControlPlane
 from tests.kubernetes.programs import free_port
@@ -38,6 +44,9 @@ class Door:
         self.admin = connect(plane.settings(), self.world)
         self.namespace = f"door-{self.world.suffix(6)}"
         self.port = free_port()
+        self.config = AdmissionConfig(
+            address=Address("127.0.0.1", self.port), addresses=("127.0.0.1",)
+        )
         self._settings = plane.settings(ACCOUNT)
         self._plane = plane
         self._connections: list[Connection] = []
@@ -88,8 +97,7 @@ class Door:
         """Until an API server trusts it."""
         connection = connect(self._settings, self.world)
         self._connections.append(connection)
-        config = AdmissionConfig(address=Address("127.0.0.1", self.port), addresses=("127.0.0.1",))
-        self._tasks.append(asyncio.create_task(run(config, connection, self.world)))
+        self._tasks.append(asyncio.create_task(run(self.config, connection, self.world)))
         await self.until_answered()
 
     async def kubectl(self, *words: str, stdin: str, check: bool = True) -> Any:
@@ -97,6 +105,15 @@ class Door:
         return await asyncio.to_thread(
             self._plane.kubectl, *words, "-n", self.namespace, check=check, stdin=stdin
         )
+
+    async def shown(self) -> bytes:
+        """The certificate that somebody who connects now is shown."""
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        _, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=trusting)
+        found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.transport.abort()
+        return ssl.DER_cert_to_PEM_cert(found).encode()
 
     async def stop(self) -> None:
         while self._tasks:
@@ -250,6 +267,20 @@ async def test_a_day_without_it_loses_nothing(control_plane: ControlPlane) -> No
         await admin.delete(kinds.TF_JOB, "meanwhile", namespace)
 
 
+async def test_without_it_a_job_is_still_in_the_queue_of_its_namespace() -> None:
+    async with cluster(1) as running:
+        await running.connection.create(
+            kinds.QUEUE, {"metadata": {"name": running.namespace}, "spec": {}}
+        )
+        named = {"metadata": {"annotations": {QUEUE_NAME: running.namespace}}}
+        await running.connection.patch(kinds.NAMESPACE, running.namespace, named)
+        await running.connection.create(kinds.TF_JOB, a_job("unsaid"), running.namespace)
+        await wait_for_status(running, "unsaid", "RUNNING")
+        group = await running.connection.get(kinds.POD_GROUP, "unsaid", running.namespace)
+        assert group["spec"]["queue"] == running.namespace
+        await running.connection.delete(kinds.QUEUE, running.namespace)
+
+
 async def test_an_emptied_secret_is_filled_and_trusted_again(control_plane: ControlPlane) -> None:
     async with a_door(control_plane) as door:
         await door.start()
@@ -261,6 +292,59 @@ async def test_an_emptied_secret_is_filled_and_trusted_again(control_plane: Cont
         assert after != before
         secret = await door.admin.get(kinds.SECRET, KEPT_IN, SYSTEM)
         assert base64.b64decode(secret["data"]["bundle.crt"]) == base64.b64decode(after)
+
+
+@pytest.mark.parametrize("due", ["certificate", "authority"])
+async def test_what_is_renewed_is_shown_at_once_and_trusted_all_the_time(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch, due: str
+) -> None:
+    """Nothing is started again, and no question meanwhile goes unanswered."""
+    monkeypatch.setattr(keeping, "EVERY", 0.5)
+    monkeypatch.setattr(keeping, "SPREADS_WITHIN", 1.0)
+    async with a_door(control_plane) as door:
+        await door.start()
+        first = held(await door.admin.get(kinds.SECRET, KEPT_IN, SYSTEM))
+        before = await door.shown()
+        assert first is not None
+        aged = _aged(first, door) if due == "certificate" else _aged_authority(first, door)
+        await door.admin.patch(kinds.SECRET, KEPT_IN, {"data": aged.data()}, SYSTEM)
+        async with asyncio.timeout(_WITHIN):
+            while await door.shown() == before:
+                assert isinstance(await door.refusal(kinds.TF_JOB, hopeless()), Invalid)
+        assert isinstance(await door.refusal(kinds.TF_JOB, hopeless()), Invalid)
+        last = held(await door.admin.get(kinds.SECRET, KEPT_IN, SYSTEM))
+        assert last is not None
+        assert await door.shown() == last.certificate
+        assert last.certificate not in (first.certificate, aged.certificate)
+        assert (last.authority != first.authority) is (due == "authority")
+        assert base64.b64decode(await _bundle(door)) == last.bundle
+        assert first.authority in last.bundle
+
+
+def _aged(holding: Holding, door: Door) -> Holding:
+    """As it is when its certificate has been in use for long."""
+    authority = Authority.read(holding.authority, holding.authority_key, door.world)
+    certificate, key = authority.issue(door.config.names, door.config.addresses, days=20)
+    return msgspec.structs.replace(holding, certificate=certificate, key=key)
+
+
+def _aged_authority(holding: Holding, door: Door) -> Holding:
+    """As it is when its authority has been for nearly ten years."""
+
+    class Then(SystemClock):
+        def now(self) -> float:
+            return super().now() - 3_500 * 86_400
+
+    old = create_authority(World(Then(), door.world.chance))
+    return _aged(
+        msgspec.structs.replace(
+            holding,
+            authority=old.certificate_pem,
+            authority_key=old.key_pem,
+            bundle=old.certificate_pem + holding.bundle,
+        ),
+        door,
+    )
 
 
 async def test_an_installation_again_leaves_the_trust_alone(control_plane: ControlPlane) -> None:

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +20,13 @@ from typing import Any
 import pytest
 import yaml
 
+from posse.admission.naming import KEPT_IN
 from posse.client.installing import Options, objects
 from posse.objects.crds import definitions
-from posse.objects.keys import INSTALLED_LABEL
+from posse.objects.keys import INSTALLED_LABEL, QUEUE_NAME
 from tests.kubernetes.building import Unavailable, find
-from tests.kubernetes.plane import SYSTEM, ControlPlane
+from tests.kubernetes.gateway import Gateway
+from tests.kubernetes.plane import ACCOUNTS, SYSTEM, ControlPlane
 from tests.kubernetes.programs import Program, free_port
 
 pytestmark = pytest.mark.process
@@ -75,6 +78,60 @@ class Bare:
         words: list[str] = found["spec"]["template"]["spec"]["containers"][0]["args"]
         return words
 
+    @property
+    def gateway(self) -> Gateway:
+        assert self.plane.gateway is not None
+        return self.plane.gateway
+
+    @contextmanager
+    def answering(self, directory: Path) -> Iterator[Program]:
+        """The webhook as its Deployment says, behind its Service, once the API server trusts it."""
+        port, diagnostics = free_port(), free_port()
+        service = self.get("service", "posse-admission", SYSTEM)
+        assert service is not None
+        place = f"{service['spec']['clusterIP']}:443"
+        replaced = {"--port=": f"--port={port}", "--metrics-port=": f"--metrics-port={diagnostics}"}
+        program = self.program("admission", replaced, directory)
+        self.gateway.routes[place] = port
+        program.start()
+        try:
+            trusted = "--for=jsonpath={.webhooks[0].clientConfig.caBundle}"
+            for kind in ("mutating", "validating"):
+                named = f"{kind}webhookconfiguration/posse-admission"
+                self.plane.kubectl("wait", named, trusted, "--timeout=50s")
+            self._until_asked(program)
+            yield program
+        finally:
+            del self.gateway.routes[place]
+            program.stop()
+
+    def _until_asked(self, program: Program) -> None:
+        """The API server hears of the trust a little later than it was written."""
+        deadline = time.monotonic() + 30
+        probe = json.dumps(hopeless("probe"))
+        while (
+            self.plane.kubectl(
+                *("create", "--dry-run=server", "-f", "-"), stdin=probe, check=False
+            ).returncode
+            == 0
+        ):
+            assert program.running and time.monotonic() < deadline, program.tail()
+            time.sleep(0.1)
+
+    def program(self, name: str, replaced: dict[str, str], directory: Path) -> Program:
+        """What the Deployment runs, with what only a pod has replaced, as its own account."""
+        words = [
+            next((new for old, new in replaced.items() if word.startswith(old)), word)
+            for word in self.arguments(f"posse-{name}")
+        ]
+        config = f"--kubeconfig={self.plane.kubeconfig(f'posse-{name}')}"
+        return Program(
+            f"installed-{name}",
+            [sys.executable, "-m", "posse", *words, config],
+            directory,
+            {"PATH": os.environ["PATH"], "HOME": str(directory)},
+        )
+
     @contextmanager
     def renewing(self, namespace: str, lease: str) -> Iterator[None]:
         """Somebody who is alive, and says so every second."""
@@ -107,7 +164,8 @@ def bare(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         programs = find()
     except Unavailable as why:
         pytest.skip(str(why))
-    plane = ControlPlane(programs, tmp_path_factory.mktemp("bare"))
+    gateway = Gateway()
+    plane = ControlPlane(programs, tmp_path_factory.mktemp("bare"), gateway)
     try:
         plane.start()
         plane.controller_manager.start()
@@ -118,6 +176,7 @@ def bare(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         yield made
     finally:
         plane.stop()
+        gateway.close()
 
 
 def rows(said: str) -> dict[str, list[str]]:
@@ -132,6 +191,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(bare: Bare) -> None:
     assert [m["metadata"]["name"] for m in made if m["kind"] == "Deployment"] == [
         "posse-scheduler",
         "posse-controllers",
+        "posse-admission",
     ]
     assert not [m for m in made if m["kind"] == "ServiceMonitor"]
     assert bare.get("namespace", SYSTEM) is None
@@ -153,7 +213,45 @@ def test_an_installation_takes_what_nobody_owns(bare: Bare) -> None:
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
+def test_before_the_webhook_answers_nothing_is_held_up_but_the_end_of_a_queue(bare: Bare) -> None:
+    """As on the day of an installation, and on any day on which it is down."""
+    for scheduler in ("default-scheduler", "posse"):
+        bare.apply(pod(f"for-{scheduler}", scheduler))
+    bare.apply(hopeless("let-in"), queue("short-lived"))
+    done = bare.plane.kubectl("delete", "queue", "short-lived", check=False)
+    assert done.returncode != 0
+    assert 'failed calling webhook "queue-deletions.validate.posse.dev"' in done.stderr
+
+
+def test_the_webhook_answers_as_installed(bare: Bare, tmp_path: Path) -> None:
+    """Found by the API server through its Service, and trusted for the Service's name."""
+    with bare.answering(tmp_path) as webhook:
+        refused = bare.plane.kubectl(
+            "create", "-f", "-", stdin=json.dumps(hopeless("refused")), check=False
+        )
+        assert refused.returncode != 0, webhook.tail()
+        assert refused.stderr == (
+            "The request is invalid: spec.tfReplicaSpecs[Worker].template.spec.containers: "
+            "Required value: must have at least one container with name tensorflow\n"
+        )
+        assert bare.get("tfjobs.v1.kubeflow.org", "refused") is None
+        job = bare.get("tfjobs.v1.kubeflow.org", "let-in")
+        assert job is not None, "what was let in meanwhile is still there"
+        warned = bare.plane.kubectl("create", "-f", "-", stdin=json.dumps(pod("warned", "posse")))
+        assert "queue 'nowhere' does not exist" in warned.stderr
+        other = json.dumps(pod("other", "default-scheduler"))
+        assert bare.plane.kubectl("create", "-f", "-", stdin=other).stderr == ""
+        bare.plane.kubectl("delete", "queue", "short-lived")
+        bare.plane.kubectl("delete", "tfjob", "let-in")
+        assert webhook.running, webhook.tail()
+    bare.plane.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+    assert {place.rpartition(":")[2] for place in bare.gateway.asked} == {"443"}
+
+
 def test_installing_again_changes_nothing(bare: Bare) -> None:
+    """Not even the certificates and the trust that the webhook has put into what was installed."""
+    secret = bare.get("secret", KEPT_IN, SYSTEM)
+    assert secret is not None and secret["data"]
     shown, said = bare.posse("install")
     assert {line.rpartition(" ")[2] for line in shown.splitlines()} == {"unchanged", "is"}
     assert rows(said)["MPIJob"] == ["posse", "keeps it"]
@@ -193,12 +291,9 @@ def test_fewer_kinds_mean_fewer_roles(bare: Bare) -> None:
     assert bare.plane.kubectl(*can, "create", "secrets", "-A").stdout == "yes\n"
 
 
-@pytest.mark.parametrize("account", ["posse-scheduler", "posse-controllers"])
+@pytest.mark.parametrize("account", ACCOUNTS)
 def test_no_account_may_do_everything_with_anything(bare: Bare, account: str) -> None:
     as_account = f"--as=system:serviceaccount:{SYSTEM}:{account}"
-    listed = bare.plane.kubectl("auth", "can-i", "--list", as_account).stdout
-    assert "*" not in listed.replace("/*", "")
-    assert ("secrets" in listed) is (account == "posse-controllers")
     cannot = [("list", "secrets"), ("create", "customresourcedefinitions"), ("update", "nodes")]
     for verb, what in cannot:
         asked = bare.plane.kubectl("auth", "can-i", verb, what, as_account, "-A", check=False)
@@ -216,17 +311,7 @@ def test_the_programs_run_as_their_deployments_say(bare: Bare, name: str, tmp_pa
         "--metrics-port=": f"--metrics-port={port}",
         "--policy=": f"--policy={policy}",
     }
-    words = [
-        next((new for old, new in replaced.items() if word.startswith(old)), word)
-        for word in bare.arguments(f"posse-{name}")
-    ]
-    config = f"--kubeconfig={bare.plane.kubeconfig(f'posse-{name}')}"
-    program = Program(
-        f"installed-{name}",
-        [sys.executable, "-m", "posse", *words, config],
-        tmp_path,
-        {"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-    )
+    program = bare.program(name, replaced, tmp_path)
     program.start()
     try:
         lease = ("wait", "lease", f"posse-{name}", "-n", SYSTEM, "--timeout=50s")
@@ -274,8 +359,10 @@ def test_uninstalling_leaves_what_people_made(bare: Bare) -> None:
     assert bare.get("deployment", "posse-scheduler", SYSTEM) is not None
     done, _ = bare.posse("uninstall")
     assert [line.split()[0] for line in done.splitlines()] == planned.split()
-    kinds = "deployments,services,clusterroles,clusterrolebindings,flowschemas"
-    assert bare.names(kinds) == []
+    kinds = "deployments,services,secrets,clusterroles,clusterrolebindings,flowschemas"
+    hooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
+    assert bare.names(f"{kinds},{hooks}") == []
+    assert bare.get("secret", KEPT_IN, SYSTEM) is None
     assert bare.get("mpijob", "stays") is not None
     assert bare.get("podgroups.scheduling.volcano.sh", "stays") is not None
     assert bare.get("queue", "default") is not None
@@ -289,6 +376,40 @@ def test_purging_takes_what_posse_brought_and_nothing_else(bare: Bare) -> None:
     assert bare.names("customresourcedefinitions,priorityclasses") == []
     assert bare.get("crd", "tfjobs.kubeflow.org") is not None
     assert bare.get("deployment", "training-operator", "kubeflow") is not None
+
+
+def pod(name: str, scheduler: str) -> dict[str, Any]:
+    """Written by hand, for a queue that is not there."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": {QUEUE_NAME: "nowhere"}},
+        "spec": {
+            "schedulerName": scheduler,
+            "automountServiceAccountToken": False,
+            "containers": [{"name": "main", "image": "train"}],
+        },
+    }
+
+
+def hopeless(name: str) -> dict[str, Any]:
+    """The schema says nothing against it; only its controller would."""
+    template = {"spec": {"containers": [{"name": "other", "image": "train"}]}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"name": name},
+        "spec": {"tfReplicaSpecs": {"Worker": {"replicas": 1, "template": template}}},
+    }
+
+
+def queue(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1},
+    }
 
 
 def _operator() -> dict[str, Any]:

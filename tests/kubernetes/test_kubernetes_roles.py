@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from posse.admission.naming import KEPT_IN
 from posse.client.installing.roles import READ
 from posse.kube.errors import NotFound
 from posse.objects import kinds
@@ -26,7 +27,7 @@ from posse.objects.kinds import ROLE, Kind
 from tests.cluster.backends import Riding
 from tests.cluster.riding import cluster, mpi, wait_for_status
 from tests.cluster.test_cluster_tfjobs import replicas, tf_job
-from tests.kubernetes.plane import SYSTEM, ControlPlane
+from tests.kubernetes.plane import ACCOUNTS, SYSTEM, ControlPlane
 from tests.kubernetes.preparing import installation
 
 Use = tuple[str, str, str, str]  # account, group, resource, verb
@@ -36,7 +37,8 @@ UNSEEN = "/finalizers"
 
 
 async def test_what_few_tfjobs_need() -> None:
-    """Replaced pods, cleaned services, a group that is edited, an end after which nothing stays."""
+    """Replaced pods, services mended and cleaned, a group that is edited, an end after which
+    nothing stays."""
     async with cluster(1, gpus=2) as running:
         job = tf_job(
             {"Worker": replicas(2, policy="ExitCode", lasts="1s", code=130)},
@@ -53,6 +55,19 @@ async def test_what_few_tfjobs_need() -> None:
         fewer = {"spec": {"runPolicy": {"schedulingPolicy": {"minAvailable": 1}}}}
         await running.connection.patch(kinds.TF_JOB, "restarts", fewer, running.namespace)
         await running.until(lambda: _needs(running, "restarts", 1), "the group needs one")
+
+        astray = {"spec": {"selector": {"training.kubeflow.org/replica-index": "7"}}}
+        await running.connection.patch(
+            kinds.SERVICE, "restarts-worker-0", astray, running.namespace
+        )
+
+        async def mended() -> bool:
+            found = await running.connection.get(
+                kinds.SERVICE, "restarts-worker-0", running.namespace
+            )
+            return bool(found["spec"]["selector"]["training.kubeflow.org/replica-index"] == "0")
+
+        await running.until(mended, "the service leads to its replica again")
 
         ends = tf_job(
             {"Worker": replicas(2, lasts="1s")},
@@ -193,14 +208,57 @@ async def test_a_user_with_edit_in_one_namespace_has_every_command(
         assert "is forbidden" in await alice("-n default list", fails=5)
 
 
-def test_no_role_has_a_wildcard_and_secrets_are_for_ssh_alone() -> None:
+def test_no_role_has_a_wildcard_and_secrets_are_for_ssh_and_the_webhooks_own() -> None:
     with_secrets = []
     for role in _roles():
         for rule in role["rules"]:
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], role
             if any(resource.startswith("secrets") for resource in rule["resources"]):
-                with_secrets.append((role["metadata"]["name"], sorted(rule["verbs"])))
-    assert with_secrets == [("posse-controllers-ssh", ["create", "get"])]
+                named = rule.get("resourceNames", [])
+                with_secrets.append((role["metadata"]["name"], sorted(rule["verbs"]), named))
+    assert sorted(with_secrets) == [
+        ("posse-admission", ["get", "update"], [KEPT_IN]),
+        ("posse-controllers-ssh", ["create", "get"], []),
+    ]
+
+
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_what_an_account_is_told_that_it_may_do(control_plane: ControlPlane, account: str) -> None:
+    """As `kubectl auth can-i --list` tells it: nothing with '*', and no secrets but for ssh keys
+    and the webhook's certificate."""
+    secrets: set[tuple[str, ...]] = set()
+    for namespace in (SYSTEM, "default"):
+        words = ("auth", "can-i", "--list", "-n", namespace)
+        for allowed in _table(control_plane.kubectl(*words, user=account).stdout):
+            resource, urls, names, verbs = (allowed[column] for column in _COLUMNS)
+            assert "*" not in resource, allowed
+            assert "*" not in verbs, allowed
+            assert not resource or urls == "[]", allowed
+            if resource == "secrets":
+                secrets.add((namespace, names, verbs))
+    allowed_secrets = {
+        "posse-scheduler": set(),
+        "posse-controllers": {(SYSTEM, "[]", "[get create]"), ("default", "[]", "[get create]")},
+        "posse-admission": {(SYSTEM, f"[{KEPT_IN}]", "[get update]")},
+    }
+    assert secrets == allowed_secrets[account]
+
+
+_COLUMNS = ("Resources", "Non-Resource URLs", "Resource Names", "Verbs")
+
+
+def _table(printed: str) -> list[dict[str, str]]:
+    """kubectl's columns, each as wide as its head says."""
+    head, *lines = printed.splitlines()
+    starts = [head.index(column) for column in _COLUMNS]
+    ends = [*starts[1:], None]
+    return [
+        {
+            column: line[start:end].strip()
+            for column, start, end in zip(_COLUMNS, starts, ends, strict=True)
+        }
+        for line in lines
+    ]
 
 
 def test_nothing_was_denied(control_plane: ControlPlane) -> None:
@@ -212,6 +270,18 @@ def test_nothing_was_denied(control_plane: ControlPlane) -> None:
         and event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
     )
     assert denied == Counter()
+
+
+def test_a_service_that_is_as_it_should_be_is_not_written_again(
+    control_plane: ControlPlane,
+) -> None:
+    """Whatever this server leaves out and fills in."""
+    patched = {
+        event["objectRef"]["name"]
+        for event in control_plane.audited()
+        if _is_ours(event) and _use(event)[1:] == ("", "services", "patch")
+    }
+    assert patched <= {"restarts-worker-0"}, "that one was led astray"
 
 
 def test_every_rule_was_used(control_plane: ControlPlane) -> None:
