@@ -1,6 +1,7 @@
 """Nodes as rows, resources as columns: what each node has, gives and keeps back.
 
-`free = allocatable - used - held`, in whole base units. A row belongs to a name, not to a node: a
+`free = allocatable - used - held`, in whole base units. `leaving` is the part of `used` that is on
+its way out: a seat may be held on it, and is taken up when it is gone. A row belongs to a name, not to a node: a
 pod may be counted on a node before that node is known, and still be counted after it is gone. A
 row is given to another name only when nothing refers to it any more.
 
@@ -32,6 +33,7 @@ class Columns:
         self.allocatable: Ints = np.zeros((16, 8), np.int64)
         self.used: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
+        self.leaving: Ints = np.zeros((16, 8), np.int64)
         self.touched: Ints = np.zeros(16, np.int64)
         self.freed: Ints = np.zeros(16, np.int64)
         # A count of changes, not of seconds.
@@ -118,6 +120,17 @@ class Columns:
         room: Ints = self.allocatable[at] - self.used[at] - self.held[at]
         return room
 
+    def at_last(self, rows: Rows) -> Ints:
+        """What is free there, in every column, once all that leaves is gone."""
+        free: Ints = self.allocatable[rows] - self.used[rows] - self.held[rows] + self.leaving[rows]
+        return free[:, : len(self.column)]
+
+    def depart(self, row: int, columns: Rows, by: Ints) -> None:
+        """So much more (or less) of what is used on this row is on its way out."""
+        self.leaving[row, columns] += by
+        self.clock += 1
+        self.touched[row] = self.clock
+
     def shift(self, amounts: Ints, rows: Rows, columns: Rows, by: Ints) -> None:
         """Add `by[row, column]` to `used` or `held` at distinct rows."""
         amounts[rows[:, None], columns] += by
@@ -156,6 +169,7 @@ class Columns:
         self.allocatable = np.pad(self.allocatable, wider)
         self.used = np.pad(self.used, wider)
         self.held = np.pad(self.held, wider)
+        self.leaving = np.pad(self.leaving, wider)
         self.offered = np.pad(self.offered, wider[1])
         self.touched = np.pad(self.touched, wider[0])
         self.freed = np.pad(self.freed, wider[0])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from posse.engine.decisions import Verdict
-from posse.engine.facts import GroupFacts, PodFacts, Purpose
+from posse.engine.facts import GroupFacts, Keeps, PodFacts, Purpose
 from posse.engine.seating import Seating
 
 NOWHERE = -1
+_NOBODY: Mapping[str, int] = {}
 
 # Smaller is served earlier.
 Rank = tuple[int, bool, float, str, str]
@@ -17,7 +19,7 @@ Rank = tuple[int, bool, float, str, str]
 class Member:
     """A pod that takes room or waits for it."""
 
-    __slots__ = ("assumed", "facts", "leaving", "order", "row", "seating")
+    __slots__ = ("assumed", "facts", "leaving", "order", "row", "seating", "stuck")
 
     def __init__(self, facts: PodFacts, seating: Seating, row: int) -> None:
         self.facts = facts
@@ -27,6 +29,8 @@ class Member:
         self.assumed = False
         # The engine let it go and no event has confirmed that yet.
         self.leaving = False
+        # It should have gone long ago: nobody counts on its room any more.
+        self.stuck = False
         # Oldest first, then `worker-2` before `worker-10`.
         self.order = (facts.created, len(facts.name), facts.name, facts.uid)
 
@@ -48,6 +52,19 @@ class Hold:
     @property
     def announced(self) -> bool:
         return self.purpose is None
+
+
+@dataclass(frozen=True, slots=True)
+class Vacancy:
+    """The seat of a member that is no more, for the one that takes its place."""
+
+    role: str
+    seating: Seating
+    node: str
+    # Of that node, as it was last known: what is near it when it is gone.
+    labels: Mapping[str, str]
+    # The node would not have the member: another one is better.
+    shunned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +93,9 @@ class Muster:
     seated: list[Member]
     waiting: list[Member]
     absent: list[Absent]
+    # By role, in the order of their names: seats missing to its minimum, and pods.
+    unseated: Mapping[str, int]
+    missing: Mapping[str, int]
 
     def roles(self) -> list[Role]:
         return by_role(self.waiting)
@@ -107,8 +127,22 @@ class Gang:
     # The most seats it had: what it loses of them it gets back before others are served.
     # None until first looked at: a gang that started before then is owed all its members.
     entitled: int | None = None
-    # When it was first seen half-bound.
-    half_since: float | None = None
+    # Until when its holds for a purpose stand; None: no end.
+    kept_until: float | None = None
+    # How often it was ended for others, as far as decided here: its facts follow.
+    evicted: int = 0
+    # When it first ailed; for so long already it is first in line, and keeps seats.
+    ailing_since: float | None = None
+    # It ailed for too long: it keeps nothing any more.
+    lapsed: bool = False
+    # Seats that members left since it last was whole, the latest at the end.
+    vacancies: list[Vacancy] = field(default_factory=list)
+    # What is written on its group, of what is kept for its repair.
+    written: Keeps | None = None
+    # When it was first seen with its minimum seated, if it was not yet seen running.
+    seated_since: float | None = None
+    # It was said that it takes too long to run.
+    overdue: bool = False
     # The last verdict told.
     verdict: Verdict | None = None
     _muster: Muster | None = None
@@ -132,8 +166,17 @@ class Gang:
 
     @property
     def short(self) -> int:
-        """Seats missing to its minimum."""
-        return max(0, self.least - len(self.muster.seated))
+        """Seats missing to its minimum, and to that of each role."""
+        muster = self.muster
+        missing = max(0, self.least - len(muster.seated))
+        return max(missing, sum(muster.unseated.values())) if muster.unseated else missing
+
+    @property
+    def missing(self) -> int:
+        """Pods missing to its minimum, and to that of each role."""
+        muster = self.muster
+        missing = max(0, self.least - muster.present)
+        return max(missing, sum(muster.missing.values())) if muster.missing else missing
 
     @property
     def half_bound(self) -> bool:
@@ -183,13 +226,51 @@ class Gang:
         """Waiting members that must be seated together: its minimum, and whoever was announced."""
         return min(len(self.muster.waiting), self.short + len(self.awaited()))
 
+    def lost(self) -> bool:
+        """It had its minimum once, and has not now: not if the minimum was raised since."""
+        return self.short > 0 and (self.entitled or 0) > len(self.muster.seated)
+
+    def vacant(self) -> list[Vacancy]:
+        """Seats that members left whose successors do not exist yet, as far as the minimum asks.
+
+        Those of roles that miss somebody first, then the latest.
+        """
+        assert self.facts is not None
+        going = [m for m in self.members.values() if m.going and m.row != NOWHERE and not m.leaving]
+        if not (self.vacancies or going) or not (self.muster.seated and self.facts.recreated):
+            return []
+        # Where a member goes from a node that others may use, its seat comes back by itself.
+        coming = [member for member in going if not member.seating.eligibility.bars()[member.row]]
+        missing = max(0, self.missing - len(coming))
+        stuck = [Vacancy(m.facts.role, m.seating, "", {}) for m in going if m not in coming]
+        by_role = dict(self.muster.missing)
+        chosen: list[Vacancy] = []
+        others: list[Vacancy] = []
+        for vacancy in [*reversed(self.vacancies), *stuck]:
+            if by_role.get(vacancy.role, 0):
+                by_role[vacancy.role] -= 1
+                chosen.append(vacancy)
+            else:
+                others.append(vacancy)
+        return (chosen + others)[:missing]
+
+    def fill(self, role: str, node: str) -> None:
+        """A member of this role sits down there: one vacancy less, that one if it is one."""
+        same = [vacancy for vacancy in self.vacancies if vacancy.role == role]
+        if same:
+            there = next((vacancy for vacancy in same if vacancy.node == node), same[0])
+            self.vacancies.remove(there)
+
     def ails(self) -> bool:
         """It has begun, and something that belongs to it is missing: it comes before others."""
+        assert self.facts is not None
         muster = self.muster
         if muster.waiting and (self.owed or (self.started and self.short)):
             return True
         if not muster.seated:
             return False
+        if self.started and self.facts.recreated and self.missing and self.lost():
+            return True
         announced = sum(1 for hold in self.holds if hold.announced)
         missing = sum(absent.count for absent in muster.absent)
         return self.half_bound or announced != missing or bool(self.awaited())
@@ -198,12 +279,29 @@ class Gang:
         staying = [member for member in self.members.values() if not member.going]
         waiting = [member for member in staying if member.row == NOWHERE]
         waiting.sort(key=lambda member: member.order)
+        seated = [member for member in staying if member.row != NOWHERE]
         return Muster(
             present=len(staying),
-            seated=[member for member in staying if member.row != NOWHERE],
+            seated=seated,
             waiting=waiting,
             absent=self._absent(),
+            unseated=self._below_minimum(seated),
+            missing=self._below_minimum(staying),
         )
+
+    def _below_minimum(self, members: Iterable[Member]) -> Mapping[str, int]:
+        """How many each role lacks. Those that are announced have their seats by that."""
+        if self.facts is None or not self.facts.role_minimums:
+            return _NOBODY
+        there: dict[str, int] = {}
+        for member in members:
+            there[member.facts.role] = there.get(member.facts.role, 0) + 1
+        announced = {expected.role for expected in self.facts.expects}
+        return {
+            role: least - there.get(role, 0)
+            for role, least in self.facts.role_minimums
+            if least > there.get(role, 0) and role not in announced
+        }
 
     def _absent(self) -> list[Absent]:
         if self.facts is None or not self.facts.expects:

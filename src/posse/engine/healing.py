@@ -12,12 +12,16 @@ from collections.abc import Iterator
 
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Release, Start
+from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.holding import adopt, give_up_lost
 from posse.engine.placing import Placement, keep_what_fits, seat, start
 from posse.engine.policy import Policy
 from posse.engine.resources import count
 from posse.engine.view import View
+
+# Holds of a gang that has no seat yet.
+_MADE = (Purpose.PREEMPTION, Purpose.RESERVATION)
 
 
 def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release]:
@@ -56,8 +60,11 @@ def _sort_out(view: View, now: float) -> None:
             gang.entitled = muster.present if gang.started else 0
         gang.entitled = max(gang.entitled, len(muster.seated))
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
-            # A hold stands beside a seat: a gang that has none is simply placed again.
-            view.set_holds(gang, [])
+            # A hold stands beside a seat: a gang that has none is simply placed again, unless
+            # room was made for it.
+            mustered = muster.present >= gang.least
+            kept = [h for h in gang.holds if mustered and h.purpose in _MADE]
+            view.set_holds(gang, kept)
         if not gang.half_bound:
             gang.half_since = None
         elif gang.half_since is None:
@@ -95,8 +102,9 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
 
 
 def _drop_kept(view: View, gang: Gang) -> None:
-    if not all(hold.announced for hold in gang.holds):
-        view.set_holds(gang, [hold for hold in gang.holds if hold.announced])
+    if any(hold.purpose is Purpose.REPAIR for hold in gang.holds):
+        kept = [hold for hold in gang.holds if hold.purpose is not Purpose.REPAIR]
+        view.set_holds(gang, kept)
 
 
 def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
@@ -113,7 +121,7 @@ def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
             f" in {policy.release_after:g} s; all give theirs back and wait together"
         )
         for member in seated:
-            member.leaving = True
+            view.leave(member)
         gang.half_since = None
         del view.ailing[gang.key]
         view.set_holds(gang, [])

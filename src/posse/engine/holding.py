@@ -35,8 +35,7 @@ def give_up_lost(view: View) -> None:
     held = touched[columns.held[touched].any(axis=1)]
     if not len(held):
         return
-    everything = np.arange(len(columns.column), dtype=np.intp)
-    overfull = columns.free_at(held, everything).min(axis=1) < 0
+    overfull = columns.at_last(held).min(axis=1) < 0
     suspect = {
         row
         for row, full in zip(held.tolist(), overfull.tolist(), strict=True)
@@ -59,5 +58,5 @@ def _open(view: View, row: int) -> bool:
 def _stands(view: View, hold: Hold) -> bool:
     hold.seating.seats()
     rows = np.array([hold.row], np.intp)
-    free = view.columns.free_at(rows, hold.seating.columns)
+    free = view.columns.at_last(rows)[:, hold.seating.columns]
     return hold.seating.eligibility.bars()[hold.row] == Bar.NONE and bool((free >= 0).all())

@@ -112,7 +112,7 @@ class View:
         if facts.node is not None:
             new.row = self.columns.refer(facts.node)
         if old is not None:
-            new.leaving = old.leaving
+            new.leaving, new.stuck = old.leaving, old.stuck
             if facts.node is None and old.assumed:
                 new.row, new.assumed = old.row, True
                 self.columns.refer_again(old.row)
@@ -135,7 +135,9 @@ class View:
         member = self.members.get(uid)
         if member is None or not (member.assumed or member.leaving):
             return
+        self._count_leaving(member, -1)
         member.leaving = False
+        self._count_leaving(member, 1)
         if member.assumed:
             self._count(member, -1)
             self.columns.unrefer(member.row)
@@ -157,6 +159,7 @@ class View:
         self.members[member.facts.uid] = member
         if count:
             self._count(member, 1)
+        self._count_leaving(member, 1)
         if member.facts.gang is not None:
             gang = self._gang(member.facts.gang)
             gang.members[member.facts.uid] = member
@@ -164,6 +167,7 @@ class View:
 
     def _detach(self, member: Member, *, moved: bool) -> None:
         del self.members[member.facts.uid]
+        self._count_leaving(member, -1)
         if moved:
             self._count(member, -1)
         if member.row != NOWHERE:
@@ -179,6 +183,11 @@ class View:
     def _count(self, member: Member, sign: int) -> None:
         if member.row != NOWHERE:
             self.take(member.seating, Seats.one(member.row), sign)
+
+    def _count_leaving(self, member: Member, sign: int) -> None:
+        if member.going and member.row != NOWHERE and not member.stuck:
+            seating = member.seating
+            self.columns.depart(member.row, seating.columns, sign * seating.amounts)
 
     # -- what the cycle does -----------------------------------------------------------------
 
@@ -224,6 +233,17 @@ class View:
         self.columns.refer_again(row)
         member.row, member.assumed = row, True
 
+    def leave(self, member: Member) -> None:
+        """This member is let go; until it is gone, its room is on the way out."""
+        self._count_leaving(member, -1)
+        member.leaving = True
+        self._count_leaving(member, 1)
+
+    def despair_of(self, member: Member) -> None:
+        """This member should be gone and is not: its room is not to be counted on."""
+        self._count_leaving(member, -1)
+        member.stuck = True
+
     def stir(self, gang: Gang) -> None:
         gang.forget_muster()
         self.stirred[gang.key] = gang
@@ -255,10 +275,13 @@ class View:
         columns = self.columns
         used = np.zeros_like(columns.used)
         held = np.zeros_like(columns.held)
+        leaving = np.zeros_like(columns.leaving)
         for member in self.members.values():
             if member.row != NOWHERE:
                 used[member.row, member.seating.columns] += member.seating.amounts
                 assert columns.names[member.row], f"{member.facts.name} sits on a recycled row"
+                if member.going and not member.stuck:
+                    leaving[member.row, member.seating.columns] += member.seating.amounts
             if member.facts.node is not None:
                 assert columns.names[member.row] == member.facts.node
             if member.facts.gang is not None:
@@ -269,6 +292,7 @@ class View:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
+        assert (leaving == columns.leaving).all(), "leaving differs from a recount"
         for row, node in enumerate(columns.nodes):
             offered = {} if node is None else node.allocatable
             for resource, column in columns.column.items():
