@@ -17,7 +17,15 @@ import msgspec
 from posse.client.installing.marking import metadata
 from posse.client.installing.options import Options
 from posse.controllers.program import LEASE_NAME as CONTROLLERS
-from posse.objects.kinds import MPI_JOB, POD_GROUP, POD_GROUPS, QUEUE, TF_JOB, Kind
+from posse.objects.kinds import (
+    MPI_JOB,
+    NATIVE_POD_GROUPS,
+    POD_GROUP,
+    POD_GROUPS,
+    QUEUE,
+    TF_JOB,
+    Kind,
+)
 from posse.scheduler.config import LEASE_NAME as SCHEDULER
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -44,6 +52,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 _EVENTS = Rule("", ("events",), ("create", "patch"))
 _GROUPS_OF_GANGS = tuple(kind.group for kind in POD_GROUPS)
+_NATIVE = NATIVE_POD_GROUPS[0].group
 
 SCHEDULER_RULES: tuple[Rule, ...] = (
     Rule("", ("nodes",), READ),
@@ -56,7 +65,7 @@ SCHEDULER_RULES: tuple[Rule, ...] = (
     Rule(QUEUE.group, ("queues",), READ),
     *(
         rule
-        for group in _GROUPS_OF_GANGS
+        for group in (*_GROUPS_OF_GANGS, _NATIVE)
         for rule in (
             Rule(group, ("podgroups",), (*READ, "patch")),
             Rule(group, ("podgroups/status",), ("patch",)),
