@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ class Columns:
         self.row: dict[str, int] = {}
         self.names: list[str] = []
         self.nodes: list[NodeFacts | None] = []
+        # Of each node as it was last known, gone or not.
+        self.labels: list[Mapping[str, str]] = []
         self.allocatable: Ints = np.zeros((16, 8), np.int64)
         self.used: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
@@ -92,7 +95,7 @@ class Columns:
         if row is None or old is None:
             row = self.refer(facts.name)
             self._by_name = None
-        self.nodes[row] = facts
+        self.nodes[row], self.labels[row] = facts, facts.labels
         self._offer(row, facts.allocatable)
 
     def remove_node(self, name: str) -> None:
@@ -152,13 +155,14 @@ class Columns:
     def _new_row(self, name: str) -> int:
         if self._spare:
             row = self._spare.pop()
-            self.names[row] = name
+            self.names[row], self.labels[row] = name, {}
             return row
         row = len(self.names)
         if row == self.used.shape[0]:
             self._grow(2 * row, self.used.shape[1])
         self.names.append(name)
         self.nodes.append(None)
+        self.labels.append({})
         self._references.append(0)
         return row
 
@@ -175,17 +179,29 @@ class Columns:
         self.freed = np.pad(self.freed, wider[0])
 
 
+class Charges(Protocol):
+    """What is charged inside a statement, and goes back at its end."""
+
+    def mark(self) -> int: ...
+
+    def undo(self, mark: int) -> None: ...
+
+
 class Attempt:
     """A statement: what happens to the columns inside is undone unless kept. Statements nest."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, charges: Charges | None = None) -> None:
         self._columns = columns
+        self._charges = charges
         self._mark = 0
+        self._charged = 0
         self._kept = False
 
     def __enter__(self) -> Attempt:
         self._mark = len(self._columns._undo)
         self._columns._depth += 1
+        if self._charges is not None:
+            self._charged = self._charges.mark()
         return self
 
     def keep(self) -> None:
@@ -199,6 +215,8 @@ class Attempt:
     ) -> None:
         columns = self._columns
         columns._depth -= 1
+        if self._charges is not None:
+            self._charges.undo(self._charged)
         if error is not None or not self._kept:
             while len(columns._undo) > self._mark:
                 amounts, rows, cols, by = columns._undo.pop()

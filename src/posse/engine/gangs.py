@@ -119,6 +119,8 @@ class Gang:
     key: str
     facts: GroupFacts | None = None
     members: dict[str, Member] = field(default_factory=dict)
+    # The queue its seats are charged to, also when its group is gone; "" while nobody knows.
+    queue: str = ""
     # The seatings of facts.expects, in their order.
     expected: list[Seating] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)

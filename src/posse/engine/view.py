@@ -23,7 +23,8 @@ from posse.engine.facts import (
     QueueFacts,
     Shape,
 )
-from posse.engine.gangs import NOWHERE, Gang, Hold, Member
+from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
+from posse.engine.queues import QueueTree
 from posse.engine.seating import Seating, Seats
 from posse.engine.shortfalls import Shortfalls
 
@@ -33,11 +34,16 @@ class View:
         self.columns = Columns()
         self.gangs: dict[str, Gang] = {}
         self.members: dict[str, Member] = {}
-        self.queues: dict[str, QueueFacts] = {}
+        self.tree = QueueTree(self.columns)
+        self.queues = self.tree.facts
         # Gangs that changed since the cycle looked at them.
         self.stirred: dict[str, Gang] = {}
         # Gangs that have begun and miss something.
         self.ailing: dict[str, Gang] = {}
+        # Gangs whose minimum is seated and that did not run whole yet.
+        self.starting: dict[str, Gang] = {}
+        # Gangs on whose groups it is written what is kept for their repair.
+        self.keeping: dict[str, Gang] = {}
         # Gangs that have holds.
         self.holding: dict[str, Gang] = {}
         # Gangs that did not fit, and those whose verdict is still to be told.
@@ -58,16 +64,26 @@ class View:
 
     def set_queue(self, facts: QueueFacts) -> None:
         if self.queues.get(facts.name) != facts:
-            self.queues[facts.name] = facts
-            self._stir_queue(facts.name)
+            related = self.tree.related(facts.name)
+            self.tree.set(facts)
+            self._stir_queues(related | self.tree.related(facts.name))
 
     def remove_queue(self, name: str) -> None:
-        if self.queues.pop(name, None) is not None:
-            self._stir_queue(name)
+        if name in self.queues:
+            related = self.tree.related(name)
+            self.tree.remove(name)
+            self._stir_queues(related | self.tree.related(name))
 
-    def _stir_queue(self, name: str) -> None:
+    def charge_to(self, key: str, queue: str) -> None:
+        """The gang's seats are this queue's, though nothing else may be told of its group."""
+        gang = self.gangs.get(key)
+        if gang is not None and gang.queue != queue:
+            gang.queue = queue
+            self.tree.count_again(gang)
+
+    def _stir_queues(self, names: dict[str, None]) -> None:
         for gang in self.gangs.values():
-            if gang.facts is not None and gang.facts.queue == name:
+            if gang.facts is not None and gang.facts.queue in names:
                 self.stir(gang)
 
     # -- groups ------------------------------------------------------------------------------
@@ -79,7 +95,11 @@ class View:
         if gang.facts is not None and gang.facts.uid != facts.uid:
             self._end_group(gang)
             gang = self._gang(facts.key)
-        gang.facts = facts
+        if gang.facts is not None and gang.entitled is not None:
+            # Who ended well, or is not wanted any more, is not owed a seat.
+            fewer = max(0, gang.facts.min_member - facts.min_member)
+            gang.entitled = max(0, gang.entitled - fewer)
+        gang.facts, gang.queue = facts, facts.queue
         gang.expected = [self.seating(expected.shape) for expected in facts.expects]
         self.stir(gang)
 
@@ -93,13 +113,18 @@ class View:
         self.set_holds(gang, [])
         self._forget(gang)
         if gang.members:
-            successor = self.gangs[gang.key] = Gang(gang.key, members=gang.members)
+            successor = self.gangs[gang.key] = Gang(
+                gang.key, members=gang.members, queue=gang.queue
+            )
             self.stir(successor)
 
     def _forget(self, gang: Gang) -> None:
         self.shortfalls.remove(gang)
         self.stirred.pop(gang.key, None)
         self.ailing.pop(gang.key, None)
+        self.starting.pop(gang.key, None)
+        self.keeping.pop(gang.key, None)
+        self.tree.dissolve(gang)
         del self.gangs[gang.key]
 
     # -- pods --------------------------------------------------------------------------------
@@ -125,10 +150,16 @@ class View:
             self._detach(old, moved=(new.row, new.seating) != (old.row, old.seating))
         self._attach(new, count=old is None or (new.row, new.seating) != (old.row, old.seating))
 
-    def remove_pod(self, uid: str) -> None:
+    def remove_pod(self, uid: str, *, shunned: bool = False) -> None:
+        """It is gone or has ended. `shunned`: its node would not have it."""
         member = self.members.get(uid)
-        if member is not None:
-            self._detach(member, moved=True)
+        if member is None:
+            return
+        gang = None if member.facts.gang is None else self.gangs[member.facts.gang]
+        if gang is not None and member.row != NOWHERE and not member.leaving:
+            node, labels = self.columns.names[member.row], self.columns.labels[member.row]
+            gang.vacancies.append(Vacancy(member.facts.role, member.seating, node, labels, shunned))
+        self._detach(member, moved=True)
 
     def refute(self, uid: str) -> None:
         """An assumed bind or release of this pod did not happen."""
@@ -192,8 +223,11 @@ class View:
     # -- what the cycle does -----------------------------------------------------------------
 
     def tentatively(self) -> Attempt:
-        """`with view.tentatively() as attempt:` the columns go back unless `attempt.keep()`."""
-        return Attempt(self.columns)
+        """`with view.tentatively() as attempt:` the columns go back unless `attempt.keep()`.
+
+        What was charged to queues inside goes back in any case.
+        """
+        return Attempt(self.columns, self.tree)
 
     def take(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
         """Count pods of one shape on (or, with -1, off) these seats."""
@@ -219,6 +253,7 @@ class View:
     def record_holds(self, gang: Gang, holds: list[Hold]) -> None:
         """Replace a gang's holds where the columns already count the new ones."""
         old, gang.holds = gang.holds, holds
+        self.tree.count_again(gang)
         if holds:
             self.holding[gang.key] = gang
         else:
@@ -246,6 +281,7 @@ class View:
 
     def stir(self, gang: Gang) -> None:
         gang.forget_muster()
+        self.tree.count_again(gang)
         self.stirred[gang.key] = gang
 
     def seating(self, shape: Shape) -> Seating:
@@ -290,6 +326,7 @@ class View:
         for gang in self.gangs.values():
             for hold in gang.holds:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
+        self.tree.validate(self.gangs.values())
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"

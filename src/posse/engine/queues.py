@@ -1,0 +1,657 @@
+"""Queues as a weighted tree: what each uses, may still use, deserves, and whose turn it is.
+
+What a gang's seated members and kept seats take is charged to its queue and to every ancestor,
+members on their way out too, until they are gone. Charges are recounted gang by gang, only for
+gangs that changed, and asked for lazily. A tentative charge goes back at the end of its statement
+even where the statement is kept: what was kept is counted by the gangs themselves.
+
+Vectors have one place per column of the view's table. A queue that nobody described is there too,
+without limits, while something is charged to it; `default` always is. A queue named `root`, where
+there is one, is the parent of all that name none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from posse.engine.columns import Columns, Ints, Rows
+from posse.engine.facts import DEFAULT_QUEUE, NodeFacts, QueueFacts, Requests
+from posse.engine.gangs import NOWHERE, Gang
+from posse.engine.resources import gravity
+from posse.engine.seating import Seating
+from posse.engine.sharing import fill
+
+ROOT: Final = "root"
+_TOP: Final = ""
+UNLIMITED: Final = 1 << 62
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """One place in the tree. `chain` are the rows of the queue and its ancestors, itself first."""
+
+    facts: QueueFacts
+    row: int
+    described: bool
+    parent: Queue | None = None
+    children: list[Queue] = field(default_factory=list)
+    chain: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+    # Why nothing may start in it: it has no place in the tree, or could not be read.
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def weight(self) -> int:
+        return max(1, self.facts.weight)
+
+    def lineage(self) -> Iterator[Queue]:
+        """The queue and its ancestors, itself first."""
+        at: Queue | None = self
+        while at is not None:
+            yield at
+            at = at.parent
+
+
+@dataclass(slots=True)
+class Charge:
+    """What a gang was last found to take, to ask for in all, and of which queue."""
+
+    queue: str
+    used: Ints
+    asked: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What keeps a gang from more: `resource`, of which `room` is left to it.
+
+    `queue` is the one whose capability binds; None: what is kept for the `keepers` binds.
+    """
+
+    resource: str
+    asked: int
+    room: int
+    queue: Queue | None = None
+    most: int = 0
+    used: int = 0
+    free: int = 0
+    keepers: tuple[str, ...] = ()
+
+
+class QueueTree:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self.facts: dict[str, QueueFacts] = {}
+        # A count of changes; `eased` tells when each queue last came to use less or to be allowed
+        # more, and `last_eased` when any did.
+        self.clock = 0
+        self.last_eased = 0
+        self._eased: dict[str, int] = {}
+        self._queues: dict[str, Queue] = {}
+        self._top = Queue(QueueFacts(_TOP), 0, False)
+        self._stale = True
+        self._charges: dict[str, Charge] = {}
+        self._unsettled: dict[str, Gang] = {}
+        self._used: Ints = np.zeros((1, 8), np.int64)
+        self._asked: Ints = np.zeros((1, 8), np.int64)
+        self._most: Ints = np.zeros((1, 8), np.int64)
+        self._kept: Ints = np.zeros((1, 8), np.int64)
+        self._unmet: Ints = np.zeros((1, 8), np.int64)
+        self._unmet_at = -1
+        self._guarantees = False
+        self._weights: Requests = ()
+        self._room = _Room(columns)
+        self._deserved: dict[str, Ints] = {}
+        self._deserved_at = (-1, -1)
+        self._wanted_at = 0
+        self._tentative: list[tuple[Rows, Ints]] = []
+
+    # -- what is told ------------------------------------------------------------------------
+
+    def set(self, facts: QueueFacts) -> None:
+        self.facts[facts.name] = facts
+        self._altered()
+
+    def remove(self, name: str) -> None:
+        self.facts.pop(name, None)
+        self._altered()
+
+    def _altered(self) -> None:
+        self._stale = True
+        self.clock += 1
+        self.last_eased = self.clock
+        self._eased.clear()
+
+    def count_again(self, gang: Gang) -> None:
+        """What this gang takes may have changed."""
+        self._unsettled[gang.key] = gang
+
+    def dissolve(self, gang: Gang) -> None:
+        """This gang is no more."""
+        self._unsettled.pop(gang.key, None)
+        charge = self._charges.pop(gang.key, None)
+        if charge is not None:
+            self._ensure()
+            self._apply(charge.queue, -charge.used, -charge.asked)
+
+    def charge(self, name: str, amounts: Ints) -> None:
+        """Inside a tentative statement: as if the queue used so much more, or less."""
+        queue = self.queue(name)
+        self._used[queue.chain] += amounts
+        self.clock += 1
+        self._tentative.append((queue.chain, amounts))
+
+    def mark(self) -> int:
+        return len(self._tentative)
+
+    def undo(self, mark: int) -> None:
+        while len(self._tentative) > mark:
+            chain, amounts = self._tentative.pop()
+            self._used[chain] -= amounts
+            self.clock += 1
+
+    # -- what is there -----------------------------------------------------------------------
+
+    def queue(self, name: str) -> Queue:
+        self._settle()
+        found = self._queues.get(name)
+        if found is None:
+            found = self._phantom(name)
+        return found
+
+    def known(self, name: str) -> bool:
+        return name == DEFAULT_QUEUE or name in self.facts
+
+    def related(self, name: str) -> dict[str, None]:
+        """The queue, those above it and those below it: whom a change of it may matter to."""
+        queue = self.queue(name)
+        found = [queue]
+        for each in found:
+            found += each.children
+        return dict.fromkeys([q.name for q in found] + [q.name for q in queue.lineage()])
+
+    def vector(self, amounts: Mapping[str, int] | Requests) -> Ints:
+        """Named amounts by column."""
+        pairs = amounts.items() if isinstance(amounts, Mapping) else amounts
+        columns = [(self._columns.column_of(resource), amount) for resource, amount in pairs]
+        vector = np.zeros(self._columns.used.shape[1], np.int64)
+        for column, amount in columns:
+            vector[column] += amount
+        return vector
+
+    def allocated(self, name: str) -> Ints:
+        """What the queue and its descendants take, kept seats among it."""
+        queue = self.queue(name)
+        used: Ints = self._used[queue.row]
+        return used
+
+    def named(self, amounts: Ints) -> dict[str, int]:
+        """The other way round, for people: zeros left out, sorted by name."""
+        return {
+            resource: int(amounts[column])
+            for resource, column in sorted(self._columns.column.items())
+            if column < len(amounts) and amounts[column]
+        }
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with queues as they stand to each other, also where they can be used."""
+        self._settle()
+        found = {q.name: q.problem for q in self._queues.values() if q.problem}
+        for queue in self._queues.values():
+            if queue.name not in found and (why := self._oddity(queue)):
+                found[queue.name] = why
+        return dict(sorted(found.items()))
+
+    # -- limits ------------------------------------------------------------------------------
+
+    def room(self, name: str) -> Ints:
+        """How much more the queue may take of each resource, whether or not nodes have it."""
+        queue = self.queue(name)
+        room: Ints = (self._most[queue.chain] - self._used[queue.chain]).min(axis=0)
+        if self._guarantees:
+            room = np.minimum(room, self._room.free() - self._others_unmet(queue))
+        return room
+
+    def limit(self, name: str, asked: Ints) -> Limit | None:
+        """The first limit that so much more would exceed, the gravest resource in front."""
+        over = (asked > 0) & (asked > self.room(name))
+        if not over.any():
+            return None
+        queue = self.queue(name)
+        resource, column = self._gravest(over)
+        amount = int(asked[column])
+        for each in reversed(list(queue.lineage())):
+            most, used = int(self._most[each.row, column]), int(self._used[each.row, column])
+            if used + amount > most:
+                return Limit(resource, amount, most - used, each, most, used)
+        free = int(self._room.free()[column])
+        keepers = self._keepers(queue, column)
+        room = free - int(self._others_unmet(queue)[column])
+        return Limit(resource, amount, room, free=free, keepers=keepers)
+
+    def eased(self, name: str) -> int:
+        """When the queue or an ancestor last came to use less, or to be allowed more."""
+        queue = self.queue(name)
+        return max((self._eased.get(q.name, 0) for q in queue.lineage()), default=0)
+
+    def eased_since(self, name: str | None, clock: int) -> bool:
+        """Whether a gang that this queue's limit stopped (None: what is kept for others) may hope.
+
+        A change of any queue's facts is one to all of them.
+        """
+        self._settle()
+        if self.last_eased <= clock:
+            return False
+        return name is None or not self._eased or self.eased(name) > clock
+
+    # -- shares ------------------------------------------------------------------------------
+
+    def count_by(self, weights: Requests) -> None:
+        """How much each resource counts in shares, in thousandths."""
+        self._weights = weights
+
+    def share(self, name: str) -> float:
+        """How much of what is due to it the queue has: 1 is just its due beside its siblings."""
+        queue = self.queue(name)
+        return self.share_of(queue, self._used[queue.row])
+
+    def share_of(self, queue: Queue, used: Ints) -> float:
+        if queue.facts.deserved:
+            most = 0.0
+            for resource, due in queue.facts.deserved:
+                has = int(used[self._columns.column_of(resource)])
+                ratio = has / due if due else (np.inf if has else 1.0)
+                most = max(most, float(ratio) * self._weight_of(resource))
+            return most
+        siblings = queue.parent.children if queue.parent is not None else [queue]
+        weights = sum(each.weight for each in siblings)
+        return self._dominant(used) * weights / queue.weight
+
+    def deserved(self, name: str) -> Ints:
+        """What is due to the queue of each resource: said, else by weight of what is left."""
+        queue = self.queue(name)
+        now = (self._wanted_at, self._columns.last_altered)
+        if self._deserved_at != now:
+            self._deserved = {}
+            self._deserved_at = now
+        return self._due(queue)
+
+    def may_take(self, name: str, amounts: Ints, giver: str | None = None) -> bool:
+        """Whether with so much more the queue stays within its due, and so do its ancestors.
+
+        With a giver only those are asked that are not also the giver's.
+        """
+        queue = self.queue(name)
+        common = self._meeting(queue, giver)
+        for each in queue.lineage():
+            if each is common or each is self._top:
+                break
+            after = self._used[each.row] + amounts
+            if ((amounts > 0) & (after > self.deserved(each.name))).any():
+                return False
+        return True
+
+    def may_give(self, name: str, amounts: Ints, taker: str, taking: Ints | None = None) -> bool:
+        """Whether the queue must bear to lose so much to the taker's.
+
+        Never below what is guaranteed. To a queue of higher priority down to that; to others only
+        from what exceeds its due, and not so that it is left poorer than the taker.
+        """
+        giver, other = self.queue(name), self.queue(taker)
+        common = self._meeting(giver, taker)
+        path = [each for each in giver.lineage() if _below(each, common)]
+        rival = [each for each in other.lineage() if _below(each, common)]
+        if not path or not rival:
+            return True
+        lost = amounts > 0
+        for each in path:
+            after = self._used[each.row] - amounts
+            if not each.facts.reclaimable or (lost & (after < self._kept[each.row])).any():
+                return False
+        top, against = path[-1], rival[-1]
+        if against.facts.priority != top.facts.priority:
+            return against.facts.priority > top.facts.priority
+        for each in path:
+            if not (lost & (self._used[each.row] > self.deserved(each.name))).any():
+                return False
+        gain = np.zeros_like(amounts) if taking is None else taking
+        left = self.share_of(top, self._used[top.row] - amounts)
+        return left >= self.share_of(against, self._used[against.row] + gain)
+
+    # -- the order of queues -----------------------------------------------------------------
+
+    def standing(self, queue: Queue) -> tuple[int, bool, float]:
+        """Its place beside its siblings: smaller is served earlier."""
+        used = self._used[queue.row]
+        met = True
+        if queue.facts.guarantee:
+            met = bool((used >= self._kept[queue.row]).all())
+        return -queue.facts.priority, met, self.share_of(queue, used)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _dominant(self, used: Ints) -> float:
+        offered = self._columns.offered
+        shares = used / np.maximum(offered, 1) * (offered > 0)
+        for resource, weight in self._weights:
+            column = self._columns.column.get(resource)
+            if column is not None:
+                shares[column] *= weight / 1000
+        return float(shares.max())
+
+    def _weight_of(self, resource: str) -> float:
+        return next((weight / 1000 for name, weight in self._weights if name == resource), 1.0)
+
+    def _gravest(self, over: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[str, int]:
+        names = [r for r, column in self._columns.column.items() if over[column]]
+        resource = min(names, key=gravity)
+        return resource, self._columns.column[resource]
+
+    def _keepers(self, queue: Queue, column: int) -> tuple[str, ...]:
+        unmet = self._unmet_now()
+        found: list[str] = []
+        for each in queue.lineage():
+            if each.parent is not None:
+                found += [
+                    sibling.name
+                    for sibling in each.parent.children
+                    if sibling is not each and unmet[sibling.row, column] > 0
+                ]
+        return tuple(sorted(found))
+
+    def _others_unmet(self, queue: Queue) -> Ints:
+        """What is kept for queues that are neither this one, nor above it, nor below it."""
+        unmet = self._unmet_now()
+        others = np.zeros(unmet.shape[1], np.int64)
+        for each in queue.lineage():
+            if each.parent is not None:
+                for sibling in each.parent.children:
+                    if sibling is not each:
+                        others += unmet[sibling.row]
+        return others
+
+    def _unmet_now(self) -> Ints:
+        if self._unmet_at != self.clock:
+            self._unmet_at = self.clock
+            self._unmet = np.maximum(self._kept - self._used, 0)
+            for queue in self._deepest_first():
+                if queue.children:
+                    below = self._unmet[[child.row for child in queue.children]].sum(axis=0)
+                    np.maximum(self._unmet[queue.row], below, out=self._unmet[queue.row])
+        return self._unmet
+
+    def _deepest_first(self) -> Iterable[Queue]:
+        return reversed([self._top, *self._queues.values()])
+
+    def _due(self, queue: Queue) -> Ints:
+        known = self._deserved.get(queue.name)
+        if known is not None:
+            return known
+        if queue is self._top or queue.parent is None:
+            due = self._deserved[queue.name] = self._room.total()
+            return due
+        parent = queue.parent
+        pot = self._due(parent)
+        width = len(pot)
+        children = parent.children
+        dues = np.zeros((len(children), width), np.int64)
+        said = np.zeros((len(children), width), bool)
+        for at, child in enumerate(children):
+            if child.facts.deserved:
+                said[at] = True
+                dues[at] = UNLIMITED
+                for resource, amount in child.facts.deserved:
+                    dues[at, self._columns.column_of(resource)] = amount
+        rows = [child.row for child in children]
+        left = np.maximum(pot - np.where(said & (dues < UNLIMITED), dues, 0).sum(axis=0), 0)
+        floors = self._kept[rows]
+        wants = np.maximum(np.minimum(self._asked[rows], self._most[rows]), floors)
+        weights = [child.weight for child in children]
+        for column in range(width):
+            rest = [at for at in range(len(children)) if not said[at, column]]
+            shares = fill(
+                int(left[column]),
+                [weights[at] for at in rest],
+                floors[rest, column].tolist(),
+                wants[rest, column].tolist(),
+            )
+            for at, share in zip(rest, shares, strict=True):
+                dues[at, column] = share
+        for at, child in enumerate(children):
+            self._deserved[child.name] = dues[at]
+        return self._deserved[queue.name]
+
+    def _meeting(self, queue: Queue, other: str | None) -> Queue | None:
+        """The nearest that is both queues' ancestor, or one of the two."""
+        if other is None:
+            return None
+        theirs = {id(each) for each in self.queue(other).lineage()}
+        return next((each for each in queue.lineage() if id(each) in theirs), None)
+
+    def _oddity(self, queue: Queue) -> str:
+        parent = queue.parent
+        if parent is None or not queue.described:
+            return ""
+        for resource, most in queue.facts.capability:
+            column = self._columns.column_of(resource)
+            for each in list(queue.lineage())[1:]:
+                if each is not self._top and most > self._most[each.row, column]:
+                    return (
+                        f"its capability of {resource} is more than queue {each.name}, of which it"
+                        f" is part, may use; the smaller one counts"
+                    )
+        below = sum((self._kept[child.row] for child in queue.children), np.zeros(1, np.int64))
+        if queue.children and (below > self._most[queue.row]).any():
+            return "its queues are guaranteed more than it may use"
+        return ""
+
+    # -- keeping count -----------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        self._ensure()
+        if not self._unsettled:
+            return
+        unsettled, self._unsettled = self._unsettled, {}
+        for key, gang in unsettled.items():
+            old = self._charges.get(key)
+            queue = gang.queue
+            if not queue:
+                continue
+            used, asked = self._recount(gang)
+            if old is None:
+                self._apply(queue, used, asked)
+            elif old.queue != queue:
+                self._apply(old.queue, -old.used, -old.asked)
+                self._apply(queue, used, asked)
+            else:
+                width = len(old.used)
+                used_by, asked_by = used.copy(), asked.copy()
+                used_by[:width] -= old.used
+                asked_by[:width] -= old.asked
+                self._apply(queue, used_by, asked_by)
+            self._charges[key] = Charge(queue, used, asked)
+
+    def validate(self, gangs: Iterable[Gang]) -> None:
+        """Recount everything and compare."""
+        self._settle()
+        used = np.zeros_like(self._used)
+        for gang in gangs:
+            if gang.queue:
+                mine, _ = self._recount(gang)
+                used[self.queue(gang.queue).chain] += mine
+        assert not self._tentative, "a charge outlived its statement"
+        assert (used == self._used).all(), "what queues use differs from a recount"
+
+    def _recount(self, gang: Gang) -> tuple[Ints, Ints]:
+        width = self._used.shape[1]
+        used, asked = np.zeros(width, np.int64), np.zeros(width, np.int64)
+        counts: dict[int, list[int]] = {}
+        seatings: dict[int, Seating] = {}
+        for member in gang.members.values():
+            seating = member.seating
+            tally = counts.get(id(seating))
+            if tally is None:
+                tally = counts[id(seating)] = [0, 0]
+                seatings[id(seating)] = seating
+            tally[member.row == NOWHERE] += 1
+        for which, (seated, waiting) in counts.items():
+            seating = seatings[which]
+            if seated:
+                used[seating.columns] += seated * seating.amounts
+            if waiting and gang.facts is not None:
+                asked[seating.columns] += waiting * seating.amounts
+        for hold in gang.holds:
+            used[hold.seating.columns] += hold.seating.amounts
+        asked += used
+        return used, asked
+
+    def _apply(self, name: str, used: Ints, asked: Ints) -> None:
+        queue = self._queues.get(name) or self._phantom(name)
+        width = len(used)
+        if asked.any():
+            self._asked[queue.chain, :width] += asked
+            self.clock += 1
+            self._wanted_at = self.clock
+        if used.any():
+            self._used[queue.chain, :width] += used
+            self.clock += 1
+            if (used < 0).any():
+                self.last_eased = self.clock
+                for each in queue.lineage():
+                    self._eased[each.name] = self.clock
+
+    def _phantom(self, name: str) -> Queue:
+        """A queue that is charged and that nobody described."""
+        self._queues[name] = Queue(QueueFacts(name), 0, False)
+        self._stale = True
+        self._ensure()
+        return self._queues[name]
+
+    def _ensure(self) -> None:
+        width = self._columns.used.shape[1]
+        if self._stale or self._used.shape[1] != width:
+            self._stale = False
+            self._build(width)
+
+    def _build(self, width: int) -> None:
+        """The tree as the facts have it, and every gang's charge in its place."""
+        names = {*self.facts, DEFAULT_QUEUE, *(c.queue for c in self._charges.values())}
+        names |= {name for name, queue in self._queues.items() if not queue.described}
+        queues = {
+            name: Queue(self.facts.get(name) or QueueFacts(name), 0, name in self.facts)
+            for name in sorted(names)
+        }
+        self._top = Queue(QueueFacts(_TOP), 0, False)
+        for queue in queues.values():
+            queue.problem = queue.facts.problem
+            queue.parent = self._parent_of(queue, queues)
+        for queue in queues.values():
+            _break_cycle(queue, self._top)
+        for queue in queues.values():
+            assert queue.parent is not None
+            queue.parent.children.append(queue)
+        ordered = [self._top]
+        for at in ordered:
+            ordered += at.children
+        for row, queue in enumerate(ordered):
+            queue.row = row
+            queue.chain = np.array([each.row for each in queue.lineage()], np.intp)
+        self._queues = {queue.name: queue for queue in ordered[1:]}
+        size = (len(ordered), width)
+        self._used, self._asked = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._most, self._kept = np.full(size, UNLIMITED, np.int64), np.zeros(size, np.int64)
+        for queue in ordered:
+            for resource, amount in queue.facts.capability:
+                self._most[queue.row, self._columns.column_of(resource)] = amount
+            for resource, amount in queue.facts.guarantee:
+                self._kept[queue.row, self._columns.column_of(resource)] = amount
+        self._guarantees = bool(self._kept.any())
+        for charge in self._charges.values():
+            chain, had = self._queues[charge.queue].chain, len(charge.used)
+            self._used[chain, :had] += charge.used
+            self._asked[chain, :had] += charge.asked
+        for chain, amounts in self._tentative:
+            self._used[chain, : len(amounts)] += amounts
+        self.clock += 1
+        self._wanted_at = self.clock
+
+    def _parent_of(self, queue: Queue, queues: Mapping[str, Queue]) -> Queue:
+        name = queue.facts.parent or ROOT
+        if queue.name == ROOT:
+            return self._top
+        parent = queues.get(name)
+        if name == ROOT:
+            return self._top if parent is None or not parent.described else parent
+        if parent is None or not (parent.described or name == DEFAULT_QUEUE):
+            queue.problem = queue.problem or f"is part of queue {name}, which does not exist"
+            return self._top
+        return parent
+
+
+class _Room:
+    """What the nodes that take pods have, and have free, in all."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._clock = -1
+        self._free: Ints = np.zeros((0, 0), np.int64)
+        self._has: Ints = np.zeros((0, 0), np.int64)
+        self._sum_free: Ints = np.zeros(0, np.int64)
+        self._sum_has: Ints = np.zeros(0, np.int64)
+
+    def free(self) -> Ints:
+        self._refresh()
+        return self._sum_free
+
+    def total(self) -> Ints:
+        self._refresh()
+        return self._sum_has
+
+    def _refresh(self) -> None:
+        columns = self._columns
+        if self._free.shape != columns.used.shape:
+            self._free, self._has = np.zeros_like(columns.used), np.zeros_like(columns.used)
+            self._sum_free = np.zeros(columns.used.shape[1], np.int64)
+            self._sum_has = np.zeros(columns.used.shape[1], np.int64)
+            self._clock = -1
+        if self._clock == columns.clock:
+            return
+        rows = columns.touched_since(self._clock)
+        self._clock = columns.clock
+        takes = np.array([_takes_pods(columns.nodes[row]) for row in rows.tolist()], bool)
+        has = columns.allocatable[rows] * takes[:, None]
+        free = np.maximum(has - columns.used[rows] - columns.held[rows], 0) * takes[:, None]
+        self._sum_has += has.sum(axis=0) - self._has[rows].sum(axis=0)
+        self._sum_free += free.sum(axis=0) - self._free[rows].sum(axis=0)
+        self._has[rows], self._free[rows] = has, free
+
+
+def _takes_pods(node: NodeFacts | None) -> bool:
+    return node is not None and node.ready and node.schedulable
+
+
+def _below(queue: Queue, ancestor: Queue | None) -> bool:
+    return ancestor is not None and queue is not ancestor and ancestor in queue.lineage()
+
+
+def _break_cycle(queue: Queue, top: Queue) -> None:
+    """A queue that is its own ancestor has no place: it hangs from the top until it is mended."""
+    seen: list[str] = []
+    at: Queue | None = queue
+    while at is not None:
+        seen.append(at.name)
+        at = at.parent
+        if at is queue:
+            circle = ", ".join([*seen, queue.name])
+            queue.problem = queue.problem or f"is its own ancestor ({circle})"
+            queue.parent = top
+            return
+        if at is not None and at.name in seen:
+            return
