@@ -30,6 +30,7 @@ from posse.engine.facts import (
 )
 from posse.engine.gangs import NOWHERE
 from posse.engine.policy import Policy
+from posse.engine.terms import Choice, Preference, Relations
 from posse.engine.view import View
 
 GPU = "nvidia.com/gpu"
@@ -69,11 +70,15 @@ def shape(
     gib: int = 0,
     selector: dict[str, str] | None = None,
     tolerations: Sequence[Toleration] = (),
+    choices: Sequence[Choice] = (),
+    prefers: Sequence[Preference] = (),
+    relations: Relations | None = None,
     extra: dict[str, int] | None = None,
 ) -> Shape:
     asked = {GPU: gpus, "cpu": int(cores * 1000), "memory": gib * GI, **(extra or {})}
-    where = Constraints(tuple(sorted((selector or {}).items())), tuple(tolerations))
-    return Shape(requests_of(asked), where)
+    pairs = tuple(sorted((selector or {}).items()))
+    where = Constraints(pairs, tuple(tolerations), tuple(choices), tuple(prefers))
+    return Shape(requests_of(asked), where, relations)
 
 
 @dataclass(frozen=True)

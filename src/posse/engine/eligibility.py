@@ -24,10 +24,12 @@ class Bar(IntEnum):
     NONE = 0
     UNKNOWN = 1
     SELECTOR = 2
-    NOT_READY = 3
-    LEAVING = 4
-    CORDON = 5
-    TAINT = 6
+    AFFINITY = 3
+    VOLUME = 4
+    NOT_READY = 5
+    LEAVING = 6
+    CORDON = 7
+    TAINT = 8
 
 
 def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
@@ -36,6 +38,9 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
     for key, value in constraints.node_selector:
         if node.labels.get(key) != value:
             return Bar.SELECTOR
+    for choice in constraints.choices:
+        if not choice.matches(node.name, node.labels):
+            return Bar.VOLUME if choice.volume else Bar.AFFINITY
     if not node.ready:
         return Bar.NOT_READY
     if any(taint.key in _LEAVING for taint in node.taints):
@@ -45,6 +50,24 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
     if untolerated(node, constraints) is not None:
         return Bar.TAINT
     return Bar.NONE
+
+
+def liking(node: NodeFacts | None, constraints: Constraints) -> int:
+    """How much the pod prefers this node to others: the more, the better."""
+    if node is None:
+        return 0
+    return sum(
+        preference.weight
+        for preference in constraints.prefers
+        if preference.term.matches(node.name, node.labels)
+    )
+
+
+def wanted_by_label(node: NodeFacts, constraints: Constraints) -> bool:
+    """Whether selector and affinity, without volumes, admit the node."""
+    return all(node.labels.get(key) == value for key, value in constraints.node_selector) and all(
+        choice.volume or choice.matches(node.name, node.labels) for choice in constraints.choices
+    )
 
 
 def untolerated(node: NodeFacts, constraints: Constraints) -> Taint | None:
@@ -65,6 +88,7 @@ class Eligibility:
         self.constraints = constraints
         self._columns = columns
         self._bars: NDArray[np.int8] = np.zeros(0, np.int8)
+        self._likings: NDArray[np.int64] = np.zeros(0, np.int64)
         self._seen: list[NodeFacts | None] = []
         self._clock = -1
 
@@ -80,13 +104,20 @@ class Eligibility:
             grown = np.full(2 * len(nodes), Bar.UNKNOWN, np.int8)
             grown[: len(self._bars)] = self._bars
             self._bars = grown
+            self._likings = np.pad(self._likings, (0, len(grown) - len(self._likings)))
         self._seen.extend([None] * (len(nodes) - len(self._seen)))
         for row in rows.tolist():
             if self._seen[row] is not nodes[row]:
                 self._seen[row] = nodes[row]
                 self._bars[row] = bar(nodes[row], self.constraints)
+                if self.constraints.prefers:
+                    self._likings[row] = liking(nodes[row], self.constraints)
 
     def at(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether each of these rows, all refreshed before, may be used."""
         usable: NDArray[np.bool_] = self._bars[rows] == Bar.NONE
         return usable
+
+    def likings(self, rows: Rows) -> NDArray[np.int64]:
+        """How much each of these rows, all refreshed before, is preferred."""
+        return self._likings[rows]

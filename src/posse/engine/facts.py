@@ -12,6 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from posse.engine.terms import Choice, Preference, Relations
+
 # Amounts per resource in base units (cpu in thousandths), sorted by name, zeros left out.
 Requests = tuple[tuple[str, int], ...]
 
@@ -34,7 +36,7 @@ class Taint(Struct, frozen=True):
     effect: str = "NoSchedule"
 
 
-class Toleration(Struct, frozen=True):
+class Toleration(Struct, frozen=True, cache_hash=True):
     key: str = ""
     operator: str = "Equal"
     value: str = ""
@@ -51,18 +53,26 @@ class Toleration(Struct, frozen=True):
         return self.operator in ("Equal", "") and bool(self.key) and self.value == taint.value
 
 
-class Constraints(Struct, frozen=True):
+class Constraints(Struct, frozen=True, cache_hash=True):
     """Which nodes a pod may use at all, whatever room they have."""
 
     node_selector: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    # Each must be met: required node affinity, and where the pod's volumes can be reached.
+    choices: tuple[Choice, ...] = ()
+    # Not required, but better.
+    prefers: tuple[Preference, ...] = ()
 
 
-class Shape(Struct, frozen=True):
-    """What makes two pods the same to the engine: they can trade places."""
+class Shape(Struct, frozen=True, cache_hash=True):
+    """What makes two pods the same to the engine: they can trade places.
+
+    Where either speaks of other pods, or others of it, their labels count too.
+    """
 
     requests: Requests
     constraints: Constraints = Constraints()
+    relations: Relations | None = None
 
 
 class NodeFacts(Struct, frozen=True):
@@ -171,8 +181,12 @@ class PodFacts(Struct, frozen=True):
     deleting: bool = False
     # It has begun to run: bound is not enough.
     running: bool = False
-    # What other pods' affinities see of it, sorted.
-    labels: tuple[tuple[str, str], ...] = ()
+    # What other pods' affinities see of it.
+    labels: Mapping[str, str] = {}
+
+    @property
+    def namespace(self) -> str:
+        return self.name.partition("/")[0]
 
 
 class QueueFacts(Struct, frozen=True):
@@ -189,5 +203,7 @@ class QueueFacts(Struct, frozen=True):
     guarantee: Requests = ()
     deserved: Requests = ()
     capability: Requests = ()
-    # The namespaces whose gangs may use it; None: all.
+    # The namespaces whose gangs may use it; None: those that may use its parent.
     namespaces: tuple[str, ...] | None = None
+    # Why nothing new may start in it: it says something that nobody can read.
+    problem: str = ""

@@ -4,17 +4,17 @@ Pods of one shape can trade places, so placing n of them is one pass over the no
 counts are kept between passes; only rows touched since the last look are counted again.
 
 Choosing is exact: n pods are seated whenever the nodes have n seats for them. Among all ways it
-prefers, in this order: nodes the caller names; for pods that ask no device, nodes that have none,
-then those with the fewest devices left; the fewest nodes; of these the smallest that will do, so
-that whole nodes stay whole; the fewest free devices; the node's name, or its place in the rows
-that the caller limits the choice to. Where members are to be spread, every node gets one before
-any gets two, the emptiest first.
+prefers, in this order: nodes the caller names; nodes the pods prefer; for pods that ask no device,
+nodes that have none, then those with the fewest devices left; the fewest nodes; of these the
+smallest that will do, so that whole nodes stay whole; the fewest free devices; the node's name, or
+its place in the rows that the caller limits the choice to. Where members are to be spread, every
+node gets one before any gets two, the emptiest first.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,10 @@ class Seating:
                 break
         return Seats(np.concatenate(chosen), np.concatenate(counts))
 
+    def rows_of(self, nodes: Iterable[str]) -> list[int]:
+        """Where these nodes are, as far as they are known."""
+        return [self._table.row[node] for node in nodes if node in self._table.row]
+
     def at(self, rows: list[int], count: int) -> Seats:
         """Seats on exactly these rows, in their order: up to `count`, fewer where room lacks."""
         self._refresh()
@@ -152,6 +156,14 @@ class Seating:
             if own.any():
                 yield rows[own]
                 rows = rows[~own]
+        if self.shape.constraints.prefers:
+            liked = self.eligibility.likings(rows)
+            for liking in np.unique(liked)[::-1]:
+                yield from self._graded(rows[liked == liking], spread)
+        else:
+            yield from self._graded(rows, spread)
+
+    def _graded(self, rows: Rows, spread: bool) -> Iterator[Rows]:
         if self.asks_devices:
             yield rows
             return

@@ -10,6 +10,7 @@ from posse.engine.eligibility import Bar, untolerated
 from posse.engine.facts import PODS, NodeFacts, Taint
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.seating import Seating
+from posse.engine.terms import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,12 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
     match bar:
         case Bar.SELECTOR:
             return f"{'does' if one else 'do'} not match {selector(seating)}"
+        case Bar.AFFINITY:
+            return f"{'does' if one else 'do'} not match its node affinity"
+        case Bar.VOLUME:
+            claims = sorted({unmet.volume for node in nodes for unmet in _unmet(seating, node)})
+            which = ", ".join(claims[:3]) + (", ..." if len(claims) > 3 else "")
+            return f"cannot reach the volume of {which}"
         case Bar.NOT_READY:
             return f"{'is' if one else 'are'} not ready"
         case Bar.LEAVING:
@@ -98,6 +105,12 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
             taints = sorted({_taint(taint) for taint in refused if taint is not None})
             which = ", ".join(taints[:3]) + (", ..." if len(taints) > 3 else "")
             return f"{'has' if one else 'have'} a taint it does not tolerate: {which}"
+
+
+def _unmet(seating: Seating, node: NodeFacts) -> list[Choice]:
+    """The first volume of the pod that this node is too far from."""
+    choices = seating.shape.constraints.choices
+    return [each for each in choices if not each.matches(node.name, node.labels)][:1]
 
 
 def _taint(taint: Taint) -> str:

@@ -103,7 +103,7 @@ def test_a_shape_is_what_the_pod_asks_and_where_it_may_go() -> None:
                 nodeSelector={"b": "2", "a": "1"},
                 tolerations=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}],
             )
-        ).spec
+        )
     )
     assert shape.requests == (("cpu", 1000), (GPU, 2), ("pods", 1))
     assert shape.constraints.node_selector == (("a", "1"), ("b", "2"))
@@ -112,21 +112,21 @@ def test_a_shape_is_what_the_pod_asks_and_where_it_may_go() -> None:
 
 def test_pods_of_one_template_share_one_shape_and_others_do_not() -> None:
     shapes = Shapes()
-    one = shapes.of(a_pod(pod("a")).spec)
-    assert shapes.of(a_pod(pod("b")).spec) is one
-    assert shapes.of(a_pod(pod("c", gpus=1)).spec) != one
+    one = shapes.of(a_pod(pod("a")))
+    assert shapes.of(a_pod(pod("b"))) is one
+    assert shapes.of(a_pod(pod("c", gpus=1))) != one
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
     once = sidecar | {"restartPolicy": None}
     assert (
-        shapes.of(a_pod(pod("d", initContainers=[sidecar])).spec).requests
-        != shapes.of(a_pod(pod("e", initContainers=[once])).spec).requests
+        shapes.of(a_pod(pod("d", initContainers=[sidecar]))).requests
+        != shapes.of(a_pod(pod("e", initContainers=[once]))).requests
     )
 
 
 def test_requests_that_are_no_quantity_name_their_field() -> None:
     bad = a_pod(pod("a", overhead={"cpu": "lots"}))
     with pytest.raises(Unreadable, match="lots"):
-        Shapes().of(bad.spec)
+        Shapes().of(bad)
 
 
 EXPECTS_NONSENSE = [

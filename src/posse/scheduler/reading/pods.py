@@ -5,16 +5,26 @@ from __future__ import annotations
 from enum import Enum
 
 import msgspec
+from msgspec.structs import replace
 
 from posse.engine.facts import Constraints, PodFacts, Requests, Shape, Toleration, requests_of
+from posse.engine.terms import HostPort
 from posse.objects import pods as objects
 from posse.objects.meta import ObjectMeta
 from posse.objects.pods import Pod, PodSpec
 from posse.objects.quantity import QuantityError
 from posse.objects.requests import pod_requests
 from posse.objects.times import parse_time
+from posse.scheduler.reading.affinities import (
+    choices,
+    host_ports,
+    preferences,
+    read_affinity,
+    relations,
+)
 from posse.scheduler.reading.claims import role_of
 from posse.scheduler.reading.quarantine import Unreadable
+from posse.scheduler.reading.volumes import Volumes
 
 CLAIMS_ARE_NOT_ALLOCATED = "has resourceClaims, which Posse does not allocate"
 
@@ -65,6 +75,7 @@ def read_pod(pod: Pod, gang: str | None, shape: Shape) -> PodFacts:
         node=pod.spec.node_name or None,
         created=created_at(meta),
         deleting=meta.deletion_timestamp is not None,
+        labels=meta.labels,
     )
 
 
@@ -89,7 +100,8 @@ class Shapes:
         self._known: dict[bytes, Shape] = {}
         self._encoder = msgspec.msgpack.Encoder()
 
-    def of(self, spec: PodSpec) -> Shape:
+    def of(self, pod: Pod, volumes: Volumes | None = None) -> Shape:
+        spec = pod.spec
         asked = (
             [container.resources for container in spec.containers],
             [(init.resources, init.restart_policy) for init in spec.init_containers],
@@ -99,13 +111,38 @@ class Shapes:
             spec.tolerations,
         )
         text = self._encoder.encode(asked)
+        ports = host_ports(spec)
+        if spec.affinity or spec.topology_spread_constraints or ports or volumes is not None:
+            text += self._company(pod, ports, volumes)
         shape = self._known.get(text)
         if shape is None:
-            shape = Shape(read_requests(spec), constraints(spec.node_selector, spec.tolerations))
+            shape = _read_shape(pod, ports, volumes)
             if len(self._known) >= self._limit:
                 self._known.clear()
             self._known[text] = shape
         return shape
+
+    def _company(self, pod: Pod, ports: tuple[HostPort, ...], volumes: Volumes | None) -> bytes:
+        """What else the shape is read from: namespaces are part of a term, labels may be."""
+        said = (pod.spec.affinity, pod.spec.topology_spread_constraints)
+        text = self._encoder.encode((said, ports, volumes, pod.metadata.namespace))
+        if b"atchLabelKeys" in text:
+            text += self._encoder.encode(sorted(pod.metadata.labels.items()))
+        return text
+
+
+def _read_shape(pod: Pod, ports: tuple[HostPort, ...], volumes: Volumes | None) -> Shape:
+    spec = pod.spec
+    where = constraints(spec.node_selector, spec.tolerations)
+    asked = read_requests(spec)
+    affinity = read_affinity(spec)
+    wanted = choices(affinity)
+    claims: tuple[str, ...] = ()
+    if volumes is not None:
+        wanted, claims = wanted + volumes.choices, volumes.exclusive
+        asked = requests_of({**dict(asked), **dict(volumes.attachments)})
+    where = replace(where, choices=wanted, prefers=preferences(affinity))
+    return Shape(asked, where, relations(pod, affinity, ports, claims))
 
 
 def read_requests(spec: PodSpec) -> Requests:

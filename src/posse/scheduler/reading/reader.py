@@ -276,7 +276,7 @@ class Reader:
         if known is not None and known.shape is not None and known.pod.spec == pod.spec:
             return known.shape, ""
         try:
-            return self._shapes.of(pod.spec), ""
+            return self._shapes.of(pod), ""
         except Unreadable as error:
             return None, str(error)
 

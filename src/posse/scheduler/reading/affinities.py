@@ -1,0 +1,175 @@
+"""Affinities, spread constraints and host ports: from the words of a pod to those of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from posse.engine.terms import (
+    ANY_ADDRESS,
+    Choice,
+    HostPort,
+    NodeTerm,
+    PodTerm,
+    Preference,
+    Relations,
+    Requirement,
+    Selector,
+    Spread,
+)
+from posse.objects.affinities import (
+    Affinity,
+    Expression,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    PodAffinityTerm,
+    TopologySpreadConstraint,
+)
+from posse.objects.pods import Pod, PodSpec
+from posse.scheduler.reading.quarantine import Unreadable
+
+T = TypeVar("T")
+
+
+def read_affinity(spec: PodSpec) -> Affinity:
+    return Affinity() if spec.affinity is None else _read(spec.affinity, Affinity, "spec.affinity")
+
+
+def choices(affinity: Affinity) -> tuple[Choice, ...]:
+    """The required node affinity, if there is one."""
+    wanted = affinity.node_affinity
+    if wanted is None or wanted.required is None:
+        return ()
+    return (choice(wanted.required),)
+
+
+def choice(selector: NodeSelector, volume: str = "") -> Choice:
+    return Choice(tuple(_node_term(each) for each in selector.node_selector_terms), volume)
+
+
+def preferences(affinity: Affinity) -> tuple[Preference, ...]:
+    if affinity.node_affinity is None:
+        return ()
+    return tuple(
+        Preference(each.weight, _node_term(each.preference))
+        for each in affinity.node_affinity.preferred
+        if each.weight
+    )
+
+
+def relations(
+    pod: Pod, affinity: Affinity, ports: tuple[HostPort, ...] = (), claims: tuple[str, ...] = ()
+) -> Relations | None:
+    """None where the pod asks nothing of the company it keeps: the case that costs nothing."""
+    avoids = affinity.pod_anti_affinity
+    joins = affinity.pod_affinity
+    found = Relations(
+        ports=ports,
+        avoids=() if avoids is None else _pod_terms(avoids.required, pod),
+        joins=() if joins is None else _pod_terms(joins.required, pod),
+        spreads=_spreads(pod),
+        claims=claims,
+    )
+    return None if found == Relations() else found
+
+
+def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """Those of the containers that run as long as the pod does."""
+    lasting = [each for each in spec.init_containers if each.restart_policy == "Always"]
+    ports = {
+        HostPort(port.host_port, port.protocol or "TCP", port.host_ip or ANY_ADDRESS): None
+        for container in (*lasting, *spec.containers)
+        for port in container.ports
+        if port.host_port > 0
+    }
+    return tuple(sorted(ports, key=lambda port: (port.port, port.protocol, port.address)))
+
+
+def selector(written: LabelSelector | None) -> Selector | None:
+    """None matches nothing, an empty one everything."""
+    if written is None:
+        return None
+    labels = [Requirement(key, "In", (value,)) for key, value in written.match_labels.items()]
+    return _selector([*labels, *map(_requirement, written.match_expressions)])
+
+
+def _pod_terms(terms: Iterable[PodAffinityTerm], pod: Pod) -> tuple[PodTerm, ...]:
+    return tuple(_pod_term(term, pod) for term in terms)
+
+
+def _pod_term(term: PodAffinityTerm, pod: Pod) -> PodTerm:
+    namespaces = sorted(set(term.namespaces))
+    if not namespaces and term.namespace_selector is None:
+        namespaces = [pod.metadata.namespace]
+    labels = pod.metadata.labels
+    return PodTerm(
+        term.topology_key,
+        _narrowed(
+            selector(term.label_selector),
+            [*_like(labels, term.match_label_keys, "In")],
+            [*_like(labels, term.mismatch_label_keys, "NotIn")],
+        ),
+        tuple(namespaces),
+        selector(term.namespace_selector),
+    )
+
+
+def _spreads(pod: Pod) -> tuple[Spread, ...]:
+    found: list[Spread] = []
+    for index, raw in enumerate(pod.spec.topology_spread_constraints):
+        field = f"spec.topologySpreadConstraints[{index}]"
+        each = _read(raw, TopologySpreadConstraint, field)
+        if each.when_unsatisfiable == "ScheduleAnyway":
+            continue
+        found.append(
+            Spread(
+                each.topology_key,
+                each.max_skew,
+                _narrowed(
+                    selector(each.label_selector),
+                    _like(pod.metadata.labels, each.match_label_keys, "In"),
+                ),
+                1 if each.min_domains is None else each.min_domains,
+                by_affinity=each.node_affinity_policy != "Ignore",
+                by_taints=each.node_taints_policy == "Honor",
+            )
+        )
+    return tuple(found)
+
+
+def _like(labels: Mapping[str, str], keys: Iterable[str], operator: str) -> list[Requirement]:
+    """The pod's own values of these labels, where it has them."""
+    return [Requirement(key, operator, (labels[key],)) for key in keys if key in labels]
+
+
+def _narrowed(found: Selector | None, *more: list[Requirement]) -> Selector | None:
+    if found is None:
+        return None
+    return _selector([*found.requirements, *(each for some in more for each in some)])
+
+
+def _selector(requirements: list[Requirement]) -> Selector:
+    """In one order, each once: equal selectors compare equal however they were written."""
+    distinct = dict.fromkeys(requirements)
+    return Selector(tuple(sorted(distinct, key=lambda r: (r.key, r.operator, r.values))))
+
+
+def _node_term(term: NodeSelectorTerm) -> NodeTerm:
+    return NodeTerm(
+        tuple(map(_requirement, term.match_expressions)),
+        tuple(map(_requirement, term.match_fields)),
+    )
+
+
+def _requirement(written: Expression) -> Requirement:
+    return Requirement(written.key, written.operator, tuple(sorted(set(written.values))))
+
+
+def _read(raw: Any, model: type[T], field: str) -> T:
+    try:
+        return msgspec.convert(raw, model)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise Unreadable(field, str(error)) from error
