@@ -116,6 +116,16 @@ class Columns:
         self.clock += 1
         self.touched[row] = self.freed[row] = self.last_freed = self.last_altered = self.clock
 
+    def alter(self) -> None:
+        """Something about the nodes has changed that nobody asks them for."""
+        self.clock += 1
+        self.last_freed = self.last_altered = self.clock
+
+    def offers(self, resource: str) -> int:
+        """What all nodes have of it together."""
+        column = self.column.get(resource)
+        return 0 if column is None else int(self.offered[column])
+
     # -- amounts -----------------------------------------------------------------------------
 
     def free_at(self, rows: Rows, columns: Rows) -> Ints:

@@ -39,7 +39,7 @@ def cycle(
 
     # 3. Whoever still waits is told why.
     enter("explain")
-    yield from explain(view)
+    yield from explain(view, policy)
 
 
 __all__ = ["cycle", "wake_at"]

@@ -86,13 +86,15 @@ class Reason(Enum):
 
 
 class Cause(Enum):
-    """What kind of story an UNSCHEDULABLE verdict tells: the first three need other nodes."""
+    """What kind of story an UNSCHEDULABLE verdict tells: the first four need other nodes."""
 
     BARRED = "NoNodeMayTakeIt"
     TOO_LARGE = "PodLargerThanAnyNode"
     TOO_MANY = "MoreThanTheClusterHas"
+    TOO_FAR = "NoDomainIsLargeEnough"
     BUSY = "RoomInUse"
     FRAGMENTED = "RoomInPieces"
+    APART = "NoDomainHasRoom"
     NOT_TOGETHER = "RolesDoNotFitTogether"
 
 

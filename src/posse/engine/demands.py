@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from posse.engine.columns import Rows
 from posse.engine.gangs import Gang, Member, by_role
 from posse.engine.seating import Seating
@@ -36,6 +38,13 @@ class Demand:
     def total(self) -> int:
         """Seats there are for it."""
         return self.seating.total(self.within)
+
+    def held(self) -> list[int]:
+        """Rows held for it that it may use."""
+        if self.within is None or not self.at:
+            return self.at
+        allowed = np.isin(self.at, self.within).tolist()
+        return [row for row, may in zip(self.at, allowed, strict=True) if may]
 
 
 def demands_of(gang: Gang, need: int) -> list[Demand]:
@@ -84,4 +93,4 @@ def signature_of(gang: Gang, demands: list[Demand], need: int, beyond: int) -> S
     assert gang.facts is not None
     asked = tuple((d.role, id(d.seating), d.wanted, d.most, d.announced) for d in demands)
     whose = gang.key if gang.muster.seated or gang.holds else ""
-    return (gang.facts.queue, whose, need, beyond, asked)
+    return (gang.facts.queue, whose, need, beyond, asked, gang.facts.topology)

@@ -13,26 +13,28 @@ from itertools import islice
 
 import numpy as np
 
+from posse.engine.apart import Apart
 from posse.engine.columns import Ints, Rows
 from posse.engine.decisions import Cause, Reason, Shortage, Verdict, Wait
 from posse.engine.eligibility import Bar
 from posse.engine.facts import NodeFacts
 from posse.engine.gangs import Gang
+from posse.engine.policy import Policy
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.seating import Seating
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
-from posse.engine.wording import Ask, all_of, are, by_gravity, each, out, selector, sum_of
+from posse.engine.wording import Ask, Told, all_of, are, by_gravity, each, out, selector, sum_of
 
 
-def explain(view: View) -> Iterator[Wait]:
+def explain(view: View, policy: Policy) -> Iterator[Wait]:
     """Tell each waiting gang its verdict, unless it was the last thing it was told."""
     untold = view.shortfalls.untold
     worded: dict[int, Verdict] = {}
     for key in list(untold):
         blocked = untold.get(key)
         if isinstance(blocked, Shortfall) and id(blocked) not in worded:
-            verdict = worded[id(blocked)] = verdict_of(view, blocked)
+            verdict = worded[id(blocked)] = verdict_of(view, blocked, policy)
             if blocked.cause not in (None, verdict.cause):
                 for other in blocked.gangs:
                     untold.setdefault(other, blocked)
@@ -63,20 +65,17 @@ def _news(gang: Gang, verdict: Verdict) -> bool:
     )
 
 
-def verdict_of(view: View, shortfall: Shortfall) -> Verdict:
+def verdict_of(view: View, shortfall: Shortfall, policy: Policy) -> Verdict:
     with view.tentatively():
         # A gang that holds something shares its shortfall with nobody; and the seats held for
         # itself are no reason for it to wait.
         for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
             view.let_go(gang.holds)
-        return _Story(view, shortfall).verdict()
-
-
-Told = tuple[Cause, str, tuple[Shortage, ...]]
+        return _Story(view, shortfall, policy).verdict()
 
 
 class _Story:
-    def __init__(self, view: View, shortfall: Shortfall) -> None:
+    def __init__(self, view: View, shortfall: Shortfall, policy: Policy) -> None:
         self.view = view
         self.columns = view.columns
         self.shortfall = shortfall
@@ -85,6 +84,7 @@ class _Story:
         else:
             asks = [Ask(d, d.wanted) for d in shortfall.demands]
         self.asks = [ask for ask in asks if ask.number]
+        self.apart = Apart(view, shortfall, self.asks, policy)
         self.usable = {id(ask): _usable(ask.seating) for ask in self.asks}
         # What each node would seat if it were empty.
         self.if_empty = {id(ask): self._seats_if_empty(ask) for ask in self.asks}
@@ -98,8 +98,10 @@ class _Story:
             or self._too_large()
             or self._too_many()
             or self._in_pieces_even_if_empty()
+            or self.apart.never()
             or self._busy()
             or self._in_pieces()
+            or self.apart.now()
             or self._not_together()
         )
         if self.shortfall.surplus:

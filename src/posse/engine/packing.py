@@ -95,7 +95,7 @@ def _in_turn(
     with view.tentatively() as attempt:
         if settle:
             for demand in demands:
-                held = demand.seating.at(demand.at, demand.wanted)
+                held = demand.seating.at(demand.held(), demand.wanted)
                 found[demand] += _count(view, demand, held)
         for demand in demands:
             left = demand.wanted - len(found[demand])

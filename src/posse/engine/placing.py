@@ -8,6 +8,7 @@ from posse.engine.decisions import HeldSeat, Seat, Start
 from posse.engine.demands import Demand, demands_of, signature_of
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang, Hold, Member
+from posse.engine.nearing import ANYWHERE, limits, near
 from posse.engine.packing import pack, pack_more
 from posse.engine.policy import Policy
 from posse.engine.searching import Found
@@ -43,18 +44,27 @@ def seat(
     if known is not None:
         return known
     seen = view.columns.last_freed
-    near = (view.rows_of(gang),) if gang.muster.seated else ()
+    close = near(view, gang, policy)
+    proven, fits = True, False
     with view.tentatively() as attempt:
         # Its own held seats are free to the gang, and to nobody else.
         view.let_go(gang.holds)
-        found, proven = pack(view, demands, need, near, policy)
-        if found is not None:
-            more = pack_more(view, demands, found, beyond, near, policy)
-            placement = _placement(demands, found)
-            if need or more or placement.holds != gang.holds:
-                attempt.keep()
-                return placement
-    return Shortfall(signature, demands, proven, surplus=found is not None, seen=seen)
+        for limit in limits(view, gang, demands, need, policy):
+            limit.apply(demands)
+            with view.tentatively() as trial:
+                found, sure = pack(view, demands, need, close, limit.heed(policy))
+                proven = sure if limit.rows is None else proven and sure
+                if found is None:
+                    continue
+                fits = True
+                more = pack_more(view, demands, found, beyond, close, policy)
+                placement = _placement(demands, found)
+                if need or more or placement.holds != gang.holds:
+                    trial.keep()
+                    attempt.keep()
+                    return placement
+    ANYWHERE.apply(demands)
+    return Shortfall(signature, demands, proven, surplus=fits, seen=seen)
 
 
 def start(view: View, gang: Gang, placement: Placement) -> Start:

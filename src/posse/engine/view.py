@@ -25,13 +25,16 @@ from posse.engine.facts import (
 )
 from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
 from posse.engine.queues import QueueTree
+from posse.engine.hypernodes import HyperNodeFacts
 from posse.engine.seating import Seating, Seats
 from posse.engine.shortfalls import Shortfalls
+from posse.engine.topology import Tiers
 
 
 class View:
     def __init__(self) -> None:
         self.columns = Columns()
+        self.tiers = Tiers(self.columns)
         self.gangs: dict[str, Gang] = {}
         self.members: dict[str, Member] = {}
         self.tree = QueueTree(self.columns)
@@ -61,6 +64,12 @@ class View:
 
     def remove_node(self, name: str) -> None:
         self.columns.remove_node(name)
+
+    def set_hypernode(self, facts: HyperNodeFacts) -> None:
+        self.tiers.set_hypernode(facts)
+
+    def remove_hypernode(self, name: str) -> None:
+        self.tiers.remove_hypernode(name)
 
     def set_queue(self, facts: QueueFacts) -> None:
         if self.queues.get(facts.name) != facts:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from posse.engine.decisions import Cause, Shortage
 from posse.engine.demands import Demand
 from posse.engine.eligibility import Bar, untolerated
 from posse.engine.facts import PODS, NodeFacts, Taint
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.seating import Seating
 from posse.engine.terms import Choice
+
+Told = tuple[Cause, str, tuple[Shortage, ...]]
 
 
 @dataclass(frozen=True, slots=True)
