@@ -9,7 +9,7 @@ promises that hold in every scenario are checked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from posse.engine.facts import (
     requests_of,
 )
 from posse.engine.gangs import NOWHERE
+from posse.engine.hypernodes import HyperNodeFacts
 from posse.engine.policy import Policy
 from posse.engine.terms import Choice, Preference, Relations
 from posse.engine.view import View
@@ -107,12 +108,14 @@ def gang(
     queue: str = "default",
     holds: Sequence[tuple[str, str]] = (),
     deleting: int = 0,
+    facts: Mapping[str, object] | None = None,
     **asks: object,
 ) -> Team:
     """`workers` like pods, or several `roles`; the first ones sit `on` nodes, the others wait.
 
     `exist`: how many of the workers have a pod; `launcher`: announced; `deleting`: how many of the
-    seated ones are on their way out; `age`: seconds older than the others.
+    seated ones are on their way out; `age`: seconds older than the others; `facts`: what else is
+    known of the group.
     """
     kinds = roles or {"worker": (workers, shape(**asks))}  # type: ignore[arg-type]
     total = sum(number for number, _ in kinds.values())
@@ -138,7 +141,7 @@ def gang(
         holds=tuple(holds),
         recreated=recreated,
     )
-    return Team(group, pods)
+    return Team(replace(group, **(facts or {})), pods)
 
 
 def member(team: str, name: str, *, role: str = "worker", **asks: object) -> PodFacts:
@@ -164,7 +167,7 @@ def _pod(
 Happening = Callable[[View], None]
 
 
-def arrives(*things: NodeFacts | Team | PodFacts | QueueFacts) -> Happening:
+def arrives(*things: NodeFacts | HyperNodeFacts | Team | PodFacts | QueueFacts) -> Happening:
     """It is there now, or as it is now."""
 
     def happen(view: View) -> None:
@@ -172,6 +175,8 @@ def arrives(*things: NodeFacts | Team | PodFacts | QueueFacts) -> Happening:
             match thing:
                 case NodeFacts():
                     view.set_node(thing)
+                case HyperNodeFacts():
+                    view.set_hypernode(thing)
                 case QueueFacts():
                     view.set_queue(thing)
                 case PodFacts():
@@ -308,13 +313,15 @@ class Scenario:
     others: Sequence[PodFacts] = ()
     gangs: Sequence[Team] = ()
     queues: Sequence[QueueFacts] = ()
+    hypernodes: Sequence[HyperNodeFacts] = ()
     expect: Sequence[Expectation] = ()
     then: Sequence[Turn] = ()
     policy: Policy = field(default_factory=Policy)
 
     def play(self) -> None:
         view = View()
-        first = Turn([arrives(*self.queues, *self.nodes, *self.others, *self.gangs)], self.expect)
+        there = (*self.queues, *self.nodes, *self.hypernodes, *self.others, *self.gangs)
+        first = Turn([arrives(*there)], self.expect)
         now = 0.0
         for number, turn in enumerate([first, *self.then], start=1):
             now += turn.after
