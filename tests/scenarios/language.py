@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from posse.engine.cycle import cycle
-from posse.engine.decisions import Decision, Reason, Release, Start, Wait
+from posse.engine.decisions import Decision, Keep, Reason, Release, Start, Wait
 from posse.engine.facts import (
     Constraints,
     Expected,
@@ -205,6 +205,17 @@ def ends(*pods: str) -> Happening:
     return happen
 
 
+def asks_only(name: str, least: int) -> Happening:
+    """The group's minimum is another one now: members ended well, or are not wanted any more."""
+
+    def happen(view: View) -> None:
+        facts = view.gangs[f"team/{name}"].facts
+        assert facts is not None
+        view.set_group(replace(facts, min_member=least))
+
+    return happen
+
+
 def leaves(*names: str) -> Happening:
     """These nodes are deleted."""
 
@@ -281,6 +292,20 @@ def waits(name: str, *, because: str = "", reason: Reason = Reason.UNSCHEDULABLE
         )
 
     return Expectation(f"waits({name}, because={because!r}, {reason})", check)
+
+
+def keeps(name: str, *seats: tuple[str, str], until: float | None = None) -> Expectation:
+    """From now on these (role, node) are kept for the gang's repair; without any: none is."""
+
+    def check(decision: Decision) -> bool:
+        if not isinstance(decision, Keep) or decision.gang != f"team/{name}":
+            return False
+        if decision.keeps is None:
+            return not seats
+        right_date = until is None or decision.keeps.until == until
+        return right_date and decision.keeps.seats == tuple(sorted(seats))
+
+    return Expectation(f"keeps({name}, {seats}, until={until})", check)
 
 
 def releases(name: str, *pods: str) -> Expectation:

@@ -11,6 +11,7 @@ from tests.scenarios.language import (
     Scenario,
     Turn,
     arrives,
+    asks_only,
     ends,
     gang,
     leaves,
@@ -440,10 +441,10 @@ BEGUN = [
         then=[Turn(after=3600.0), Turn([ends("busy")], [starts("half", 1)])],
     ),
     Scenario(
-        "a gang that has run is never let go",
+        "a gang that has run and that nobody would recreate is never let go",
         nodes=nodes(2, gpus=1),
         others=[pod("busy", on="node-1", gpus=1)],
-        gangs=[gang("train", workers=2, gpus=1, on=["node-0"], started=True)],
+        gangs=[gang("train", workers=2, gpus=1, on=["node-0"], started=True, recreated=False)],
         expect=[waits("train")],
         then=[Turn(after=3600.0), Turn([ends("busy")], [starts("train", 1)])],
     ),
@@ -476,7 +477,10 @@ BEGUN = [
         "members that ended well leave a running gang nothing to wait for",
         nodes=nodes(2, gpus=1),
         gangs=[gang("train", workers=2, gpus=1, on=["node-0", "node-1"])],
-        then=[Turn([ends("train-worker-0")]), Turn([ends("train-worker-1")])],
+        then=[
+            Turn([ends("train-worker-0"), asks_only("train", 1)]),
+            Turn([ends("train-worker-1"), asks_only("train", 0)]),
+        ],
     ),
     Scenario(
         "a surplus member never seated does not come before newcomers once its gang runs",

@@ -43,6 +43,8 @@ class Columns:
         self.clock = 0
         self.last_freed = 0
         self.last_altered = 0
+        # How often a pod came to a node or left one.
+        self.moves = 0
         # What all nodes offer together.
         self.offered: Ints = np.zeros(8, np.int64)
         self._references: list[int] = []

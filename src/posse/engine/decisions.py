@@ -81,8 +81,11 @@ class Reason(Enum):
     QUEUE_CLOSED = "QueueClosed"
     QUEUE_MISSING = "QueueMissing"
     QUEUE_FORBIDDEN = "QueueForbidden"
+    QUEUE_BROKEN = "QueueMalformed"
     QUOTA = "QueueQuotaExceeded"
     RESERVED = "Reserved"
+    # It has its nodes, and does not come to run.
+    OVERDUE = "StartTimeout"
 
 
 class Cause(Enum):
@@ -96,6 +99,8 @@ class Cause(Enum):
     FRAGMENTED = "RoomInPieces"
     APART = "NoDomainHasRoom"
     NOT_TOGETHER = "RolesDoNotFitTogether"
+    # Of an INCOMPLETE one: there are enough pods, but not of every role.
+    ROLE_MISSING = "NotEnoughPodsOfTask"
 
 
 class Shortage(Struct, frozen=True):

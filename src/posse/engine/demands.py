@@ -50,13 +50,13 @@ class Demand:
 def demands_of(gang: Gang, need: int) -> list[Demand]:
     """Seats for `need` waiting members and for every absent one.
 
-    Pods that were announced, then the oldest, are the first to be wanted.
+    Pods that were announced, then those their role must have, then the oldest, are the first to be
+    wanted; seats that a lost member had, or that are kept for its successor, the first to be taken.
     """
     members = gang.muster.waiting
-    awaited = gang.awaited()
-    if awaited:
-        members = awaited + [member for member in members if member not in awaited]
-    must = {id(member) for member in awaited}
+    must = {id(member) for member in gang.needed()}
+    if must:
+        members = sorted(members, key=lambda member: id(member) not in must)
     first = {id(member) for member in members[:need]}
     held: dict[str, list[int]] = {}
     for hold in gang.holds:
@@ -69,7 +69,7 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
             wanted=sum(1 for member in role.members if id(member) in first),
             most=len(role.members),
             members=role.members,
-            at=held.get(role.name, []),
+            at=held.get(role.name, []) + gang.former_seats(role.name, role.seating),
         )
         for role in by_role(members)
     ]

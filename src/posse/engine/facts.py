@@ -167,6 +167,11 @@ class GroupFacts(Struct, frozen=True):
     # How long it may take from its nodes to running whole; None: as the policy says.
     start_timeout: float | None = None
 
+    @property
+    def namespace(self) -> str:
+        """Keys are `namespace/name`; some say in front what the name is of, up to a colon."""
+        return self.key.rpartition(":")[2].partition("/")[0]
+
 
 class PodFacts(Struct, frozen=True):
     """A pod that has not ended. `gang` is a GroupFacts.key; None: not ours, it only takes room."""
@@ -181,6 +186,8 @@ class PodFacts(Struct, frozen=True):
     deleting: bool = False
     # It has begun to run: bound is not enough.
     running: bool = False
+    # Why it does not run yet, in one word, if its node says: `ImagePullBackOff`.
+    trouble: str = ""
     # What other pods' affinities see of it.
     labels: Mapping[str, str] = {}
 

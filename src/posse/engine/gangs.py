@@ -133,14 +133,18 @@ class Gang:
     kept_until: float | None = None
     # How often it was ended for others, as far as decided here: its facts follow.
     evicted: int = 0
-    # When it first ailed; for so long already it is first in line, and keeps seats.
+    # When it was first seen half-bound, and when it first ailed in any way.
+    half_since: float | None = None
     ailing_since: float | None = None
     # It ailed for too long: it keeps nothing any more.
     lapsed: bool = False
     # Seats that members left since it last was whole, the latest at the end.
     vacancies: list[Vacancy] = field(default_factory=list)
-    # What is written on its group, of what is kept for its repair.
+    # (role, node) of the seats kept for its repair, or where they were; and what is written of it.
+    repairs: tuple[tuple[str, str], ...] = ()
     written: Keeps | None = None
+    # It was let go whole: whatever it was before, it starts anew.
+    dismissed: bool = False
     # When it was first seen with its minimum seated, if it was not yet seen running.
     seated_since: float | None = None
     # It was said that it takes too long to run.
@@ -164,7 +168,7 @@ class Gang:
     @property
     def started(self) -> bool:
         assert self.facts is not None
-        return self.facts.started
+        return self.facts.started and not self.dismissed
 
     @property
     def short(self) -> int:
@@ -223,6 +227,27 @@ class Gang:
                 arrived.append(member)
         return arrived
 
+    def needed(self) -> list[Member]:
+        """Waiting members without whom it is not whole: the awaited, and what roles must have."""
+        awaited = self.awaited()
+        lacking = dict(self.muster.unseated)
+        if not lacking:
+            return awaited
+        needed = {id(member) for member in awaited}
+        for member in self.muster.waiting:
+            if id(member) not in needed and lacking.get(member.facts.role, 0):
+                lacking[member.facts.role] -= 1
+                awaited.append(member)
+        return awaited
+
+    def former_seats(self, role: str, seating: Seating) -> list[int]:
+        """Rows that are kept for the successors of lost members of this role, or that these had."""
+        if not self.vacancies:
+            return []
+        nodes = [node for of, node in self.repairs if of == role]
+        nodes += [v.node for v in self.vacancies if v.role == role and not v.shunned]
+        return seating.rows_of(nodes)
+
     @property
     def need(self) -> int:
         """Waiting members that must be seated together: its minimum, and whoever was announced."""
@@ -231,30 +256,6 @@ class Gang:
     def lost(self) -> bool:
         """It had its minimum once, and has not now: not if the minimum was raised since."""
         return self.short > 0 and (self.entitled or 0) > len(self.muster.seated)
-
-    def vacant(self) -> list[Vacancy]:
-        """Seats that members left whose successors do not exist yet, as far as the minimum asks.
-
-        Those of roles that miss somebody first, then the latest.
-        """
-        assert self.facts is not None
-        going = [m for m in self.members.values() if m.going and m.row != NOWHERE and not m.leaving]
-        if not (self.vacancies or going) or not (self.muster.seated and self.facts.recreated):
-            return []
-        # Where a member goes from a node that others may use, its seat comes back by itself.
-        coming = [member for member in going if not member.seating.eligibility.bars()[member.row]]
-        missing = max(0, self.missing - len(coming))
-        stuck = [Vacancy(m.facts.role, m.seating, "", {}) for m in going if m not in coming]
-        by_role = dict(self.muster.missing)
-        chosen: list[Vacancy] = []
-        others: list[Vacancy] = []
-        for vacancy in [*reversed(self.vacancies), *stuck]:
-            if by_role.get(vacancy.role, 0):
-                by_role[vacancy.role] -= 1
-                chosen.append(vacancy)
-            else:
-                others.append(vacancy)
-        return (chosen + others)[:missing]
 
     def fill(self, role: str, node: str) -> None:
         """A member of this role sits down there: one vacancy less, that one if it is one."""

@@ -2,52 +2,81 @@
 
 A gang that lost a member, one left half-bound by a crash or a refused bind, one whose announced
 member arrived or whose held seat was lost. What fits of the missing seats is kept from everyone
-else until all of it fits. A half-bound gang that never ran gives its seats back after a while,
-if somebody recreates its pods; one that ran is never let go here.
+else until all of it fits, or for a while: a gang that is not whole again by then gives all its
+seats back, if somebody recreates its pods; if nobody does, it keeps those it has, and no others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from posse.engine.admitting import refusal
-from posse.engine.decisions import Release, Start
+from posse.engine.decisions import Keep, Reason, Release, Start, Verdict
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.holding import adopt, give_up_lost
-from posse.engine.placing import Placement, keep_what_fits, seat, start
+from posse.engine.keeping import adopt_keeps, drop_kept, keep_what_fits, keeps_of
+from posse.engine.overdue import let_go_overdue, next_due, release, watch
+from posse.engine.placing import Placement, seat, start
 from posse.engine.policy import Policy
-from posse.engine.resources import count
+from posse.engine.resources import count, lasting
 from posse.engine.view import View
 
 # Holds of a gang that has no seat yet.
 _MADE = (Purpose.PREEMPTION, Purpose.RESERVATION)
 
 
-def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release]:
+def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release | Keep]:
     give_up_lost(view)
-    _sort_out(view, now)
+    _lapse(view, policy, now)
+    _sort_out(view, policy, now)
     ailing = sorted(view.ailing.values(), key=lambda gang: gang.rank)
     if any(gang.key in view.stirred for gang in ailing) or view.columns.last_freed > view.healed:
         for gang in ailing:
-            _drop_kept(view, gang)
+            drop_kept(view, gang)
         for gang in ailing:
             yield from _complete(view, gang, policy)
         view.healed = view.columns.last_freed
     yield from _release(view, policy, now)
+    yield from let_go_overdue(view, policy, now)
+    yield from _write_down(view, policy)
 
 
 def wake_at(view: View, policy: Policy) -> float | None:
-    """When the next half-bound gang is to be let go: a cycle is due then without any event."""
-    dates = [
-        gang.half_since + policy.release_after
-        for gang in view.ailing.values()
-        if gang.half_since is not None and gang.facts is not None and gang.facts.recreated
-    ]
+    """When the next gang's time is over: a cycle is due then without any event."""
+    dates = [_deadline(gang, policy) for gang in view.ailing.values() if not gang.lapsed]
+    dates += next_due(view, policy)
     return min(dates, default=None)
 
 
-def _sort_out(view: View, now: float) -> None:
+def _deadline(gang: Gang, policy: Policy) -> float:
+    assert gang.facts is not None and gang.ailing_since is not None
+    if gang.half_since is not None and gang.facts.recreated:
+        return gang.half_since + policy.release_after
+    return gang.ailing_since + policy.repair_hold
+
+
+def _let_go_in_the_end(gang: Gang) -> bool:
+    """Whether it is released when its time is over: not for members it never had."""
+    assert gang.facts is not None
+    if not (gang.facts.recreated and gang.muster.seated):
+        return False
+    return gang.half_bound or gang.lost() or not gang.short and not gang.owed
+
+
+def _lapse(view: View, policy: Policy, now: float) -> None:
+    """Gangs that ail for too long, and cannot be released, keep no seats any more."""
+    for gang in sorted(view.ailing.values(), key=lambda gang: gang.key):
+        if gang.lapsed or now < _deadline(gang, policy) or _let_go_in_the_end(gang):
+            continue
+        gang.lapsed = True
+        gang.entitled = len(gang.muster.seated)
+        view.stir(gang)
+
+
+def _sort_out(view: View, policy: Policy, now: float) -> None:
     """Tell those that ail from those that wait their turn, and drop what asks for nothing."""
     for gang in sorted(view.stirred.values(), key=lambda gang: gang.key):
         if gang.facts is None:
@@ -55,7 +84,9 @@ def _sort_out(view: View, now: float) -> None:
             continue
         if not gang.adopted:
             adopt(view, gang)
+            adopt_keeps(gang, policy)
         muster = gang.muster
+        _note_dismissal(gang)
         if gang.entitled is None:
             gang.entitled = muster.present if gang.started else 0
         gang.entitled = max(gang.entitled, len(muster.seated))
@@ -65,19 +96,42 @@ def _sort_out(view: View, now: float) -> None:
             mustered = muster.present >= gang.least
             kept = [h for h in gang.holds if mustered and h.purpose in _MADE]
             view.set_holds(gang, kept)
+        watch(view, gang, now)
         if not gang.half_bound:
             gang.half_since = None
         elif gang.half_since is None:
             gang.half_since = now
+        if not gang.short:
+            gang.vacancies.clear()
         if gang.ails():
             view.ailing[gang.key] = gang
+            if gang.ailing_since is None:
+                gang.ailing_since = now
             continue
-        view.ailing.pop(gang.key, None)
-        _drop_kept(view, gang)
+        _recover(view, gang)
         if gang.at_rest:
             del view.stirred[gang.key]
             view.shortfalls.remove(gang)
             gang.verdict = None
+
+
+def _note_dismissal(gang: Gang) -> None:
+    """All its seats were given up, or none was after all."""
+    assert gang.facts is not None
+    if not gang.dismissed:
+        leaving = not gang.muster.seated and any(m.leaving for m in gang.members.values())
+        gang.dismissed = gang.facts.started and leaving
+    elif gang.muster.seated and not gang.short:
+        gang.dismissed = False
+
+
+def _recover(view: View, gang: Gang) -> None:
+    """It does not ail, or not any more."""
+    view.ailing.pop(gang.key, None)
+    gang.half_since = gang.ailing_since = None
+    gang.lapsed = False
+    gang.repairs = ()
+    drop_kept(view, gang)
 
 
 def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
@@ -89,41 +143,81 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
             view, gang, policy, need=need, beyond=max(0, gang.owed - need)
         )
         if not isinstance(outcome, Placement):
-            keep_what_fits(view, gang, need)
+            if gang.lapsed:
+                gang.repairs = ()
+            else:
+                keep_what_fits(view, gang, need, policy)
+            if isinstance(outcome, Verdict) and outcome.reason is Reason.INCOMPLETE:
+                outcome = replace(outcome, sentence=_incomplete(view, gang, policy))
             view.shortfalls.record(gang, outcome)
             return
         decision = start(view, gang, outcome)
         gang.half_since = None
         if not gang.ails():
-            del view.ailing[gang.key]
+            _recover(view, gang)
             if not gang.at_rest:
                 view.stir(gang)
         yield decision
 
 
-def _drop_kept(view: View, gang: Gang) -> None:
-    if any(hold.purpose is Purpose.REPAIR for hold in gang.holds):
-        kept = [hold for hold in gang.holds if hold.purpose is not Purpose.REPAIR]
-        view.set_holds(gang, kept)
+def _incomplete(view: View, gang: Gang, policy: Policy) -> str:
+    """Who is missing in a gang that has begun, and what is done about it."""
+    assert gang.facts is not None
+    what = f"{gang.muster.present} of {count(gang.least, 'pod')} {_exist(gang.least)}"
+    if gang.muster.present >= gang.least:
+        role, missing = next(iter(gang.muster.missing.items()))
+        least = dict(gang.facts.role_minimums)[role]
+        what = f"{least - missing} of {count(least, f'{role} pod')} {_exist(least)}"
+    kept = sorted(
+        view.columns.names[hold.row] for hold in gang.holds if hold.purpose is Purpose.REPAIR
+    )
+    if kept:
+        nodes = list(dict.fromkeys(kept))
+        where = ", ".join(nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
+        whose = "its successor" if len(kept) == 1 else "their successors"
+        return f"{what}; {count(len(kept), 'seat')} on {where} kept for {whose}"
+    if gang.lapsed:
+        return (
+            f"{what}; nobody came for {lasting(policy.repair_hold)}, and no seat is kept any more"
+        )
+    return f"{what}; it goes on when all of them do"
+
+
+def _exist(number: int) -> str:
+    return "exists" if number == 1 else "exist"
 
 
 def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
     for gang in sorted(view.ailing.values(), key=lambda gang: gang.rank):
-        if gang.half_since is None or now - gang.half_since < policy.release_after:
+        if view.ailing.get(gang.key) is not gang or gang.facts is None or gang.lapsed:
             continue
-        if view.ailing.get(gang.key) is not gang or gang.facts is None:
+        if now < _deadline(gang, policy) or not _let_go_in_the_end(gang):
             continue
-        if not (gang.facts.recreated and gang.half_bound):
+        seated = len(gang.muster.seated)
+        if gang.half_bound:
+            why = (
+                f"{seated} of {count(gang.least, 'pod')} had a seat and the others found none"
+                f" in {policy.release_after:g} s; all give theirs back and wait together"
+            )
+        else:
+            why = (
+                f"it runs with {seated} of {count(gang.least, 'pod')} and was not whole again in"
+                f" {lasting(policy.repair_hold)}; all give their seats back and wait together"
+            )
+        yield release(view, gang, why)
+
+
+def _write_down(view: View, policy: Policy) -> Iterator[Keep]:
+    """What is kept must outlive us: each change of it is told."""
+    changed = {**view.keeping, **view.ailing}
+    for key in sorted(changed):
+        gang = changed[key]
+        keeps = keeps_of(gang, policy)
+        if keeps == gang.written:
             continue
-        seated = sorted(gang.muster.seated, key=lambda member: member.order)
-        why = (
-            f"{len(seated)} of {count(gang.least, 'pod')} had a seat and the others found none"
-            f" in {policy.release_after:g} s; all give theirs back and wait together"
-        )
-        for member in seated:
-            view.leave(member)
-        gang.half_since = None
-        del view.ailing[gang.key]
-        view.set_holds(gang, [])
-        view.stir(gang)
-        yield Release(gang.key, tuple((m.facts.uid, m.facts.name) for m in seated), why)
+        gang.written = keeps
+        if keeps is None:
+            view.keeping.pop(key, None)
+        else:
+            view.keeping[key] = gang
+        yield Keep(key, keeps)

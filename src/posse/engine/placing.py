@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posse.engine.decisions import HeldSeat, Seat, Start
+from posse.engine.decisions import Cause, HeldSeat, Reason, Seat, Shortage, Start, Verdict
 from posse.engine.demands import Demand, demands_of, signature_of
-from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.nearing import ANYWHERE, limits, near
 from posse.engine.packing import pack, pack_more
 from posse.engine.policy import Policy
+from posse.engine.resources import amount, gravity, words
 from posse.engine.searching import Found
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
@@ -27,8 +27,35 @@ class Placement:
 def place(view: View, gang: Gang, policy: Policy) -> Placement | Shortfall:
     """A gang in its turn: its minimum or, once that is seated, members beyond it."""
     if gang.short:
-        return seat(view, gang, policy, need=gang.need)
+        beyond = more_than_there_is(view, gang)
+        return beyond or seat(view, gang, policy, need=gang.need)
     return seat(view, gang, policy, need=0, beyond=len(gang.muster.waiting))
+
+
+def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
+    """The gang as a whole asks more than all nodes offer: none of it starts, whatever fits."""
+    facts, columns = gang.facts, view.columns
+    assert facts is not None
+    if not facts.min_resources or gang.muster.seated:
+        return None
+    short = tuple(
+        Shortage(resource, asked, free=0, total=offered)
+        for resource, asked in sorted(facts.min_resources, key=lambda each: gravity(each[0]))
+        if asked > (offered := columns.offers(resource))
+    )
+    if not short:
+        return None
+    worst = short[0]
+    verdict = Verdict(
+        Reason.UNSCHEDULABLE,
+        f"asks at least {words(worst.resource, worst.asked)} in all (minResources), the cluster has"
+        f" {amount(worst.resource, worst.total)} on today's nodes;"
+        f" add {amount(worst.resource, worst.asked - worst.total)}",
+        Cause.TOO_MANY,
+        short,
+    )
+    signature = (facts.queue, "minResources", facts.min_resources)
+    return Shortfall(signature, [], True, surplus=False, seen=columns.last_freed, verdict=verdict)
 
 
 def seat(
@@ -73,7 +100,10 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     view.record_holds(gang, placement.holds)
     for member, row in placement.seats:
         view.assume(member, row)
+        if gang.vacancies:
+            gang.fill(member.facts.role, view.columns.names[row])
     gang.forget_muster()
+    gang.dismissed = False
     gang.entitled = max(gang.entitled or 0, len(gang.muster.seated))
     gang.verdict = None
     names = view.columns.names
@@ -83,19 +113,6 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
         tuple(Seat(m.facts.uid, m.facts.name, names[row]) for m, row in placement.seats),
         tuple(HeldSeat(role, node) for role, node in held),
     )
-
-
-def keep_what_fits(view: View, gang: Gang, need: int) -> None:
-    """Hold as many of the gang's missing seats as there is room for now."""
-    kept: list[Hold] = []
-    for demand in demands_of(gang, need):
-        missing = demand.wanted - (len(demand.at) if demand.announced else 0)
-        number = min(missing, demand.seating.total())
-        if number > 0:
-            seats = demand.seating.choose(number)
-            view.hold(demand.seating, seats)
-            kept += [Hold(demand.role, demand.seating, row, Purpose.REPAIR) for row in seats.each()]
-    view.record_holds(gang, gang.holds + kept)
 
 
 def _placement(demands: list[Demand], found: Found) -> Placement:

@@ -52,6 +52,16 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else noun + 's'}"
 
 
+def lasting(seconds: float) -> str:
+    """A duration as people write it: `90s` is `1m30s`."""
+    if seconds < 60:
+        return f"{seconds:g}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number)
+
+
 def _bytes(number: int) -> str:
     """Rounded to a tenth in the largest unit that leaves at least one of it."""
     value = float(number)

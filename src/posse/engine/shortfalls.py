@@ -2,7 +2,8 @@
 
 Gangs that ask the same share one shortfall: when the first of them in order does not fit, none
 does. What could help is room that came back for good on a node with a seat for one of their
-shapes, or a node that changed; their own changes and their queue's stir them anyway.
+shapes, or a node that changed; where a quota stopped them, that less of it is in use or that it was
+raised. Their own changes and their queue's stir them anyway.
 """
 
 from __future__ import annotations
@@ -14,6 +15,19 @@ from posse.engine.columns import Columns, Rows
 from posse.engine.decisions import Cause, Verdict
 from posse.engine.demands import Demand, Signature
 from posse.engine.gangs import Gang, Rank
+from posse.engine.queues import QueueTree
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """No room was looked for: a quota stands against it, that of `queue`.
+
+    None: what is kept free for other queues. `seen` is the tree's clock at the look.
+    """
+
+    verdict: Verdict
+    queue: str | None
+    seen: int
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +40,9 @@ class Shortfall:
     surplus: bool
     # What had changed for the better, up to here, was looked at.
     seen: int
+    quota: Quota | None = None
+    # What is to be told of it, where that is not for its demands to tell.
+    verdict: Verdict | None = None
     # What its gangs were told.
     cause: Cause | None = None
     gangs: dict[str, Gang] = field(default_factory=dict)
@@ -52,8 +69,9 @@ class Shortfall:
 
 
 class Shortfalls:
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, tree: QueueTree) -> None:
         self._columns = columns
+        self._tree = tree
         self._known: dict[Signature, Shortfall] = {}
         self._of: dict[str, Shortfall] = {}
         # What each waiting gang is still to be told.
@@ -68,6 +86,8 @@ class Shortfalls:
         known = self._known.setdefault(blocked.signature, blocked)
         known.demands, known.proven = blocked.demands, blocked.proven
         known.surplus, known.seen = blocked.surplus, blocked.seen
+        known.verdict = blocked.verdict
+        known.quota = blocked.quota
         if self._of.get(gang.key) is not known:
             self.remove(gang)
             self._of[gang.key] = known
@@ -105,6 +125,11 @@ class Shortfalls:
         helped: dict[tuple[int, int], bool],
     ) -> bool:
         since = shortfall.seen
+        quota = shortfall.quota
+        if quota is not None:
+            if self._tree.eased_since(quota.queue, quota.seen):
+                return True
+            return quota.queue is None and self._columns.last_freed > since
         if self._columns.last_altered > since:
             return True
         if self._columns.last_freed <= since:

@@ -24,8 +24,9 @@ from posse.engine.facts import (
     Shape,
 )
 from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
-from posse.engine.queues import QueueTree
 from posse.engine.hypernodes import HyperNodeFacts
+from posse.engine.neighbours import Neighbours
+from posse.engine.queues import QueueTree
 from posse.engine.seating import Seating, Seats
 from posse.engine.shortfalls import Shortfalls
 from posse.engine.topology import Tiers
@@ -37,6 +38,7 @@ class View:
         self.tiers = Tiers(self.columns)
         self.gangs: dict[str, Gang] = {}
         self.members: dict[str, Member] = {}
+        self.neighbours = Neighbours(self.columns, self.members)
         self.tree = QueueTree(self.columns)
         self.queues = self.tree.facts
         # Gangs that changed since the cycle looked at them.
@@ -50,7 +52,7 @@ class View:
         # Gangs that have holds.
         self.holding: dict[str, Gang] = {}
         # Gangs that did not fit, and those whose verdict is still to be told.
-        self.shortfalls = Shortfalls(self.columns)
+        self.shortfalls = Shortfalls(self.columns, self.tree)
         # The columns' clock when the ailing were last looked at, and the holds last checked.
         self.healed = -1
         self.inspected = -1
@@ -109,6 +111,8 @@ class View:
             fewer = max(0, gang.facts.min_member - facts.min_member)
             gang.entitled = max(0, gang.entitled - fewer)
         gang.facts, gang.queue = facts, facts.queue
+        for resource, _ in facts.min_resources:
+            self.columns.column_of(resource)
         gang.expected = [self.seating(expected.shape) for expected in facts.expects]
         self.stir(gang)
 
@@ -180,6 +184,7 @@ class View:
         self._count_leaving(member, 1)
         if member.assumed:
             self._count(member, -1)
+            self.neighbours.unseat(member)
             self.columns.unrefer(member.row)
             member.row, member.assumed = NOWHERE, False
         if member.facts.gang is not None:
@@ -189,6 +194,9 @@ class View:
         """Nothing the engine decides by has changed (most often: an assumed bind is confirmed)."""
         if member.row != NOWHERE:
             self.columns.unrefer(member.row)
+            if member.facts.labels != (old := self.members[member.facts.uid]).facts.labels:
+                self.neighbours.unseat(old)
+                self.neighbours.seat(member)
         self.members[member.facts.uid] = member
         if member.facts.gang is not None:
             gang = self.gangs[member.facts.gang]
@@ -200,6 +208,8 @@ class View:
         if count:
             self._count(member, 1)
         self._count_leaving(member, 1)
+        if member.row != NOWHERE:
+            self.neighbours.seat(member)
         if member.facts.gang is not None:
             gang = self._gang(member.facts.gang)
             gang.members[member.facts.uid] = member
@@ -211,6 +221,7 @@ class View:
         if moved:
             self._count(member, -1)
         if member.row != NOWHERE:
+            self.neighbours.unseat(member)
             self.columns.unrefer(member.row)
         if member.facts.gang is not None:
             gang = self.gangs[member.facts.gang]
@@ -276,6 +287,7 @@ class View:
         """This member sits there; the columns already count it."""
         self.columns.refer_again(row)
         member.row, member.assumed = row, True
+        self.neighbours.seat(member)
 
     def leave(self, member: Member) -> None:
         """This member is let go; until it is gone, its room is on the way out."""
@@ -336,6 +348,7 @@ class View:
             for hold in gang.holds:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
         self.tree.validate(self.gangs.values())
+        self.neighbours.validate()
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"

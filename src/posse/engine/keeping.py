@@ -1,0 +1,164 @@
+"""Seats kept for the repair of a gang: for members that wait, and for those still to be made anew.
+
+When a member is lost, its seat is kept before its successor exists: on the same node if that can
+still be had, else in the same topology domain, the nearest first, else anywhere. A member that
+somebody took out on purpose is not told from a lost one by how it went, but by what the gang still
+asks for: nothing is kept beyond its minimum, and nothing for a gang whose pods nobody recreates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from posse.engine.columns import Rows
+from posse.engine.demands import demands_of
+from posse.engine.facts import Keeps, Purpose
+from posse.engine.gangs import NOWHERE, Gang, Hold, Vacancy
+from posse.engine.policy import Policy
+from posse.engine.seating import Seating, Seats
+from posse.engine.view import View
+
+
+def vacant(view: View, gang: Gang) -> list[Vacancy]:
+    """Seats that members left whose successors do not exist yet, as far as the minimum asks.
+
+    Those of roles that miss somebody come first, then the latest.
+    """
+    assert gang.facts is not None
+    if not (gang.missing and gang.facts.recreated and gang.muster.seated):
+        return []
+    left = gang.vacancies[::-1]
+    missing = gang.missing
+    for member in gang.members.values():
+        if not member.going or member.row == NOWHERE or member.leaving:
+            continue
+        if member.stuck or member.seating.eligibility.bars()[member.row]:
+            node, labels = view.columns.names[member.row], view.columns.labels[member.row]
+            left.append(Vacancy(member.facts.role, member.seating, node, labels, shunned=True))
+        else:
+            # It goes from a node that may be used: its seat comes back by itself.
+            missing -= 1
+    lacking = dict(gang.muster.missing)
+    chosen: list[Vacancy] = []
+    others: list[Vacancy] = []
+    for vacancy in left:
+        if lacking.get(vacancy.role, 0):
+            lacking[vacancy.role] -= 1
+            chosen.append(vacancy)
+        else:
+            others.append(vacancy)
+    return (chosen + others)[: max(0, missing)]
+
+
+def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
+    """Hold as many of the gang's missing seats as there is room for now."""
+    made: dict[tuple[str, bool], int] = {}
+    for hold in gang.holds:
+        made[hold.role, hold.announced] = made.get((hold.role, hold.announced), 0) + 1
+    kept: list[Hold] = []
+
+    def hold_seats(role: str, seating: Seating, seats: Seats) -> None:
+        view.hold(seating, seats)
+        kept.extend(Hold(role, seating, row, Purpose.REPAIR) for row in seats.each())
+
+    for demand in demands_of(gang, need):
+        had = min(demand.wanted, made.get((demand.role, demand.announced), 0))
+        if had:
+            made[demand.role, demand.announced] -= had
+        left = demand.wanted - had
+        if left and not demand.announced:
+            seats = demand.seating.at(demand.at, left)
+            hold_seats(demand.role, demand.seating, seats)
+            left -= int(seats.counts.sum())
+        left = min(left, demand.total())
+        if left:
+            chosen = demand.seating.choose(left, within=demand.within)
+            hold_seats(demand.role, demand.seating, chosen)
+    seats_now = [(hold.role, view.columns.names[hold.row]) for hold in kept]
+    nearby = _Nearby(view, gang, policy)
+    for vacancy in vacant(view, gang):
+        row = _seat_for(vacancy, gang, nearby)
+        if row is not None:
+            hold_seats(vacancy.role, vacancy.seating, Seats.one(row))
+        seats_now.append((vacancy.role, vacancy.node if row is None else view.columns.names[row]))
+    gang.repairs = tuple(sorted(seats_now))
+    view.record_holds(gang, gang.holds + kept)
+
+
+def drop_kept(view: View, gang: Gang) -> None:
+    """Free the seats kept for the gang's repair; which they were is not forgotten."""
+    if any(hold.purpose is Purpose.REPAIR for hold in gang.holds):
+        kept = [hold for hold in gang.holds if hold.purpose is not Purpose.REPAIR]
+        view.set_holds(gang, kept)
+
+
+def keeps_of(gang: Gang, policy: Policy) -> Keeps | None:
+    """What is to be written on the gang's group: while it is repaired, where and until when."""
+    if not gang.started or gang.lapsed or gang.ailing_since is None or not gang.repairs:
+        return None
+    return Keeps(Purpose.REPAIR, gang.repairs, gang.ailing_since + policy.repair_hold)
+
+
+def adopt_keeps(gang: Gang, policy: Policy) -> None:
+    """Take up what an earlier life kept for the gang's repair, and since when.
+
+    The shape of who is missing is that of its like; where there is none, nobody can tell.
+    """
+    assert gang.facts is not None
+    keeps = gang.facts.keeps
+    if keeps is None or keeps.purpose is not Purpose.REPAIR:
+        return
+    gang.written = keeps
+    if not gang.started or gang.ailing_since is not None:
+        return
+    like = {member.facts.role: member.seating for member in gang.members.values()}
+    for role, node in keeps.seats[: gang.missing]:
+        if role in like:
+            gang.vacancies.append(Vacancy(role, like[role], node, {}))
+    gang.repairs = keeps.seats
+    gang.entitled = gang.muster.present + min(gang.missing, len(keeps.seats))
+    if keeps.until is not None:
+        gang.ailing_since = keeps.until - policy.repair_hold
+
+
+class _Nearby:
+    """The rows near a lost seat, tier by tier, and then those of the gang itself."""
+
+    def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
+        self._view = view
+        self._tiers = policy.tiers
+        self._own = view.rows_of(gang)
+        self._known: dict[tuple[str, str], Rows] = {}
+
+    def of(self, labels: Mapping[str, str]) -> list[Rows]:
+        return [self._labelled(key, labels[key]) for key in self._tiers if key in labels] + [
+            self._own
+        ]
+
+    def _labelled(self, key: str, value: str) -> Rows:
+        rows = self._known.get((key, value))
+        if rows is None:
+            names = self._view.columns.by_name().tolist()
+            labels = self._view.columns.labels
+            rows = np.array([row for row in names if labels[row].get(key) == value], np.intp)
+            self._known[key, value] = rows
+        return rows
+
+
+def _seat_for(vacancy: Vacancy, gang: Gang, nearby: _Nearby) -> int | None:
+    seating = vacancy.seating
+    if not seating.total():
+        return None
+    own = seating.rows_of([vacancy.node])
+    if not vacancy.shunned and len(seating.at(own, 1).rows):
+        return own[0]
+    prefer = nearby.of(vacancy.labels)
+    if vacancy.shunned:
+        prefer = [_without(rows, own) for rows in prefer]
+    return seating.choose(1, prefer).each()[0]
+
+
+def _without(rows: Rows, others: Iterable[int]) -> Rows:
+    return np.setdiff1d(rows, np.array(list(others), np.intp))

@@ -1,0 +1,83 @@
+"""Gangs that have their nodes and do not come to run: they say so, and are let go whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from posse.engine.decisions import Reason, Release, Verdict
+from posse.engine.gangs import Gang
+from posse.engine.policy import Policy
+from posse.engine.resources import count, lasting
+from posse.engine.view import View
+
+
+def watch(view: View, gang: Gang, now: float) -> None:
+    """Have an eye on the gang from when its minimum is seated to when it has run whole."""
+    if not gang.muster.seated or gang.short or gang.started:
+        view.starting.pop(gang.key, None)
+        gang.seated_since, gang.overdue = None, False
+    elif gang.seated_since is None:
+        view.starting[gang.key] = gang
+        gang.seated_since = now
+
+
+def let_go_overdue(view: View, policy: Policy, now: float) -> Iterator[Release]:
+    late = [gang for gang in view.starting.values() if _due(gang, policy) <= now]
+    for gang in sorted(late, key=lambda gang: gang.rank):
+        if view.starting.get(gang.key) is not gang or gang.facts is None or gang.overdue:
+            continue
+        seated = sorted(gang.muster.seated, key=lambda member: member.order)
+        idle = [member for member in seated if not member.facts.running]
+        if not idle:
+            continue
+        gang.overdue = True
+        first = next((member for member in idle if member.facts.trouble), idle[0])
+        where = view.columns.names[first.row]
+        why = (
+            f"{len(idle)} of {count(len(seated), 'pod')} {'does' if len(idle) == 1 else 'do'} not"
+            f" run {lasting(_limit(gang, policy))} after they got their nodes:"
+            f" {first.facts.name.rpartition('/')[2]} on {where}"
+            f" {first.facts.trouble or 'has not started'}"
+        )
+        if not gang.facts.recreated:
+            view.shortfalls.record(gang, Verdict(Reason.OVERDUE, why))
+            continue
+        yield release(view, gang, f"{why}; all give their nodes back and wait together")
+
+
+def release(view: View, gang: Gang, why: str) -> Release:
+    """All of the gang's seats are given up; what it was owed is forgotten."""
+    seated = sorted(gang.muster.seated, key=lambda member: member.order)
+    for member in seated:
+        view.leave(member)
+    gang.half_since = gang.ailing_since = gang.seated_since = None
+    gang.lapsed = gang.overdue = False
+    gang.dismissed = True
+    gang.entitled = 0
+    gang.vacancies.clear()
+    gang.repairs = ()
+    view.ailing.pop(gang.key, None)
+    view.starting.pop(gang.key, None)
+    view.set_holds(gang, [])
+    view.stir(gang)
+    return Release(gang.key, tuple((m.facts.uid, m.facts.name) for m in seated), why)
+
+
+def next_due(view: View, policy: Policy) -> Iterator[float]:
+    for gang in view.starting.values():
+        if not gang.overdue and _limit(gang, policy) > 0:
+            yield _due(gang, policy)
+
+
+def _limit(gang: Gang, policy: Policy) -> float:
+    assert gang.facts is not None
+    timeout = gang.facts.start_timeout
+    return policy.start_timeout if timeout is None else timeout
+
+
+def _due(gang: Gang, policy: Policy) -> float:
+    """When its time is over; never for a timeout of nothing."""
+    assert gang.facts is not None and gang.seated_since is not None
+    limit = _limit(gang, policy)
+    began = gang.seated_since if gang.facts.began is None else gang.facts.began
+    return began + limit if limit > 0 else float("inf")
