@@ -12,7 +12,7 @@ help:
 	@echo "make demo      see gang scheduling happen on a cluster of its own (about a minute)"
 	@echo "make test      run every test that needs no real Kubernetes"
 	@echo "make test-kubernetes  the cluster tests and more on a real control plane, built with Go if need be"
-	@echo "make test-tools  other people's clients for the tests: kubectl, the Python clients"
+	@echo "make test-tools  other people's clients for the tests: kubectl, helm, the Python clients"
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine and the embedded cluster on this machine"
@@ -38,8 +38,8 @@ test-kubernetes: setup
 	@$(PY) -m tests.kubernetes.building
 	$(PY) -m pytest -q tests/kubernetes
 
-# kubectl of Debian and of today, and the Python clients: where the cluster tests do not find them,
-# they say so and skip. Needs the network; Go for today's kubectl, apt for Debian's.
+# kubectl of Debian and of today, helm, and the Python clients: where tests do not find them, they
+# say so and skip. Needs the network; Go for helm and today's kubectl, apt for Debian's.
 test-tools: setup
 	$(PY) -m tests.cluster.tools
 
@@ -50,6 +50,7 @@ check: setup
 	$(BIN)/lint-imports --no-cache
 	$(PY) -m posse.objects.crds --check
 	$(PY) -m posse.objects.keys --check
+	$(PY) -m posse.scheduler.choices --check
 	$(PY) -m posse.client.installing --check
 	$(PY) -m posse.cli.reference --check
 
@@ -60,6 +61,7 @@ format: setup
 generate: setup
 	$(PY) -m posse.objects.crds
 	$(PY) -m posse.objects.keys
+	$(PY) -m posse.scheduler.choices
 	$(PY) -m posse.client.installing
 	$(PY) -m posse.cli.reference
 

@@ -10,6 +10,9 @@ from posse.engine.facts import Requests
 class Policy(Struct, frozen=True):
     # Decide as ever, and carry nothing out. The engine does not heed it; who carries out does.
     frozen: bool = False
+    # The schedulers' names that are answered to; empty: as the program was told. Heeded by who
+    # reads the pods.
+    claims: tuple[str, ...] = ()
     # Seconds a half-bound gang that never ran may take to be completed before it is let go.
     release_after: float = 30.0
     # Steps the search for a gang of several roles may take before it says `no placement found`.

@@ -9,26 +9,19 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
-import math
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from posse.engine.policy import Policy
-from posse.objects.times import parse_duration
+from posse.scheduler.choices import BY_KEY, PolicyError, changes
 from posse.scheduler.observing import Observer
 
 _log = logging.getLogger(__name__)
 
 _LARGEST = 1 << 20
 _LOOK_EVERY = 2.0
-
-
-class PolicyError(ValueError):
-    """One line: which file, which key, and what it should be."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -53,11 +46,11 @@ def read_policy(text: str) -> Policy:
     if not isinstance(document, dict):
         raise PolicyError("must be a mapping of keys to values")
     for key in document:
-        if key not in _READERS:
-            close = difflib.get_close_matches(str(key), _READERS, 1, 0.6)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(_READERS)}"
+        if key not in BY_KEY:
+            close = difflib.get_close_matches(str(key), BY_KEY, 1, 0.6)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(BY_KEY)}"
             raise PolicyError(f"unknown key {key}; {hint}")
-    return Policy(**{_FIELDS[key]: _READERS[key](key, value) for key, value in document.items()})
+    return Policy(**{BY_KEY[key].field: BY_KEY[key].read(key, document[key]) for key in document})
 
 
 def load_policy(file: Path) -> Policy:
@@ -73,40 +66,6 @@ def load_policy(file: Path) -> Policy:
         raise PolicyError(f"{file}: not UTF-8") from error
     except PolicyError as error:
         raise PolicyError(f"{file}: {error}") from error
-
-
-def _switch(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise PolicyError(f"{key} must be true or false, not {value!r}")
-    return value
-
-
-def _seconds(key: str, value: Any) -> float:
-    seconds = math.nan
-    if isinstance(value, str):
-        try:
-            seconds = parse_duration(value)
-        except ValueError:
-            seconds = math.nan
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
-    if not (0 < seconds < math.inf):
-        raise PolicyError(f"{key} must be seconds or a duration such as 30s, not {value!r}")
-    return seconds
-
-
-def _count(key: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 10**9:
-        raise PolicyError(f"{key} must be a whole number from 1 to {10**9}, not {value!r}")
-    return value
-
-
-_READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "frozen": _switch,
-    "releaseAfter": _seconds,
-    "searchSteps": _count,
-}
-_FIELDS = {"frozen": "frozen", "releaseAfter": "release_after", "searchSteps": "search_steps"}
 
 
 class Policies:
@@ -154,13 +113,3 @@ class Policies:
 
     def _tell(self) -> None:
         self._observer.policy(frozen=self.current.frozen, bad=bool(self.problem))
-
-
-def changes(old: Policy, new: Policy) -> str:
-    before, after = msgspec.structs.asdict(old), msgspec.structs.asdict(new)
-    names = {field: key for key, field in _FIELDS.items()}
-    return ", ".join(
-        f"{names[field]} is {after[field]}, was {before[field]}"
-        for field in before
-        if before[field] != after[field]
-    )

@@ -74,7 +74,7 @@ class Term:
         self._quarantine = Quarantine(events)
         self._inbox = Inbox()
         view = View()
-        claims = Claims(config.claims, config.claim_all)
+        claims = Claims(config.policy.claims or config.claims, config.claim_all)
         reader = self._reader = Reader(view, claims, self._quarantine)
         self._pods = self._cache(POD, Pod, reader.pod, self._pod_seen)
         self._nodes = self._cache(NODE, Node, reader.node)

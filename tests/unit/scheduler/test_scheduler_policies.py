@@ -7,8 +7,10 @@ import logging
 from pathlib import Path
 
 import pytest
+import yaml
 
 from posse.engine.policy import Policy
+from posse.scheduler.choices import BY_FIELD, CHOICES
 from posse.scheduler.fencing import Fence, WriteWhileFrozen
 from posse.scheduler.observing import Observer
 from posse.scheduler.policies import Policies, PolicyError, load_policy, read_policy
@@ -29,6 +31,21 @@ LEASE = "/leases"
         ("releaseAfter: 90", Policy(release_after=90.0)),
         ("releaseAfter: 1m30s\nsearchSteps: 5", Policy(release_after=90.0, search_steps=5)),
         ('{"frozen": false, "searchSteps": 1}', Policy(search_steps=1)),
+        ("claims: [posse, volcano]", Policy(claims=("posse", "volcano"))),
+        ("placement: spread", Policy(spread=True)),
+        ("placement: pack", Policy(spread=False)),
+        ("tiers: [example.com/switch, zone]", Policy(tiers=("example.com/switch", "zone"))),
+        ("tiers: []", Policy(tiers=())),
+        (
+            "shareWeights: {nvidia.com/gpu: 2.5, cpu: 0}",
+            Policy(share_weights=(("cpu", 0), ("nvidia.com/gpu", 2500))),
+        ),
+        ("preemption: false\nreclaim: false", Policy(preemption=False, reclaim=False)),
+        ("backfill: false", Policy(backfill=False)),
+        ("minRuntime: 1h\nmostEvictions: 1", Policy(min_runtime=3600.0, most_evictions=1)),
+        ("startTimeout: 0", Policy(start_timeout=0.0)),
+        ("reserveAfter: 0\nmostOvertakes: 0", Policy(reserve_after=0.0, most_overtakes=0)),
+        ("repairHold: 90s\npreemptionHold: 2m", Policy(repair_hold=90.0, preemption_hold=120.0)),
     ],
 )
 async def test_what_a_file_says(text: str, policy: Policy) -> None:
@@ -40,8 +57,8 @@ async def test_what_a_file_says(text: str, policy: Policy) -> None:
     [
         ("frosen: true", "unknown key frosen; did you mean frozen?"),
         ("release_after: 5", "unknown key release_after; did you mean releaseAfter?"),
-        ("colour: red", "unknown key colour; known are frozen, releaseAfter, searchSteps"),
-        ("3: 4", "unknown key 3; known are frozen, releaseAfter, searchSteps"),
+        ("colour: red", "unknown key colour; known are frozen, claims, placement, tiers,"),
+        ("3: 4", "unknown key 3; known are frozen, claims, placement, tiers,"),
         ("frozen: yes please", "frozen must be true or false, not 'yes please'"),
         ("frozen: 1", "frozen must be true or false, not 1"),
         ("frozen:", "frozen must be true or false, not None"),
@@ -56,6 +73,18 @@ async def test_what_a_file_says(text: str, policy: Policy) -> None:
         ("searchSteps: 0", "searchSteps must be a whole number from 1 to 1000000000, not 0"),
         ("searchSteps: 1.5", "searchSteps must be a whole number from 1 to 1000000000, not 1.5"),
         ("frozen: true\nfrozen: false", "frozen is there twice"),
+        ("claims: posse", "claims must be a list of names, not 'posse'"),
+        ("claims: []", "claims must name a scheduler at least"),
+        ("claims: [posse, posse]", "claims has posse twice"),
+        ("claims: ['no name']", "claims has 'no name', which is no scheduler's name"),
+        ("placement: pile", "placement must be pack or spread, not 'pile'"),
+        ("tiers: [a b]", "tiers has 'a b', which is no key of a label"),
+        ("tiers: ['x/']", "tiers has 'x/', which is no key of a label"),
+        ("shareWeights: [cpu]", "shareWeights must be numbers by resource, not ['cpu']"),
+        ("shareWeights: {cpu: -1}", "shareWeights must be numbers from 0 to 1000 by resource"),
+        ("shareWeights: {cpu: yes}", "shareWeights must be numbers from 0 to 1000 by resource"),
+        ("mostEvictions: 0", "mostEvictions must be a whole number from 1"),
+        ("minRuntime: -1s", "minRuntime must be 0, seconds or a duration such as 30s"),
         ("- frozen", "must be a mapping of keys to values"),
         ("frozen: [", "not YAML: "),
         ("? [a]\n: b", "not YAML: "),
@@ -68,6 +97,12 @@ async def test_what_is_wrong_is_named(text: str, says: str) -> None:
         read_policy(text)
     assert str(raised.value).startswith(says)
     assert "\n" not in str(raised.value)
+
+
+async def test_every_choice_has_a_key_and_the_default_it_says() -> None:
+    assert set(Policy.__struct_fields__) == set(BY_FIELD)
+    told = {c.key: yaml.safe_load(c.default) for c in CHOICES if c.key != "claims"}
+    assert read_policy(yaml.safe_dump(told)) == Policy()
 
 
 async def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
