@@ -194,9 +194,7 @@ class View:
         """Nothing the engine decides by has changed (most often: an assumed bind is confirmed)."""
         if member.row != NOWHERE:
             self.columns.unrefer(member.row)
-            if member.facts.labels != (old := self.members[member.facts.uid]).facts.labels:
-                self.neighbours.unseat(old)
-                self.neighbours.seat(member)
+            self.neighbours.replace(self.members[member.facts.uid], member)
         self.members[member.facts.uid] = member
         if member.facts.gang is not None:
             gang = self.gangs[member.facts.gang]

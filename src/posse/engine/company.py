@@ -1,0 +1,307 @@
+"""Which nodes a pod may use for the company it would have there: kube-scheduler's answers.
+
+A `Company` is who sits where, and whom a trial has seated on top of that. Each thing asked about
+(a port, a term, a spread) is one tally of pods per domain, counted once and kept up as the trial
+goes on; the nodes left to a pod are then a few operations on whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Ints, Rows
+from posse.engine.eligibility import untolerated, wanted_by_label
+from posse.engine.facts import Constraints
+from posse.engine.gangs import Member
+from posse.engine.neighbours import Neighbours
+from posse.engine.terms import HostPort, PodTerm, Relations, Spread
+from posse.engine.view import View
+
+Mask = NDArray[np.bool_]
+Speaks = Callable[[Member], bool]
+
+_NOTHING = Relations()
+
+
+class Tally:
+    """How many of the pods that are spoken of sit in each domain."""
+
+    def __init__(self, ids: Rows, number: int, speaks: Speaks, counted: Mask | None) -> None:
+        # The domain of each row; -1 for none, which is where the last place of `counts` is.
+        self.ids = ids
+        self.speaks = speaks
+        self.counts: Ints = np.zeros(number + 1, np.int64)
+        # Rows whose pods count at all; None: every row.
+        self.counted = counted
+
+    def shift(self, row: int, by: int) -> None:
+        at = self.ids[row]
+        if at >= 0 and (self.counted is None or self.counted[row]):
+            self.counts[at] += by
+
+    def here(self) -> Ints:
+        """For each row, how many there are in its domain; none where it is in no domain."""
+        found: Ints = self.counts[self.ids]
+        return found
+
+    def domains(self) -> Rows:
+        """The domains that count."""
+        ids = self.ids if self.counted is None else self.ids[self.counted]
+        return np.unique(ids[ids >= 0])
+
+    @property
+    def single(self) -> bool:
+        """Every domain is one node."""
+        ids = self.ids[self.ids >= 0]
+        return len(np.unique(ids)) == len(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing a pod asks of its company, or its company of it; rows that meet it are left."""
+
+    why: str
+    tally: Tally | None
+    left: Mask
+    # Another pod like this one, once seated, may take rows from (or give rows to) the next.
+    binding: bool
+
+
+class Company:
+    def __init__(self, view: View) -> None:
+        self._columns = view.columns
+        self._neighbours: Neighbours = view.neighbours
+        self._tallies: dict[Hashable, Tally] = {}
+        self._seated: list[tuple[Member, int]] = []
+        # Anti-affinity terms of pods that the trial has seated, and by how many.
+        self._avoided: dict[PodTerm, int] = {}
+        self._rows = len(view.columns.names)
+        self._nodes: Rows = np.arange(self._rows, dtype=np.intp)
+
+    # -- a trial -----------------------------------------------------------------------------
+
+    def seat(self, member: Member, row: int) -> None:
+        self._seated.append((member, row))
+        self._shift(member, row, 1)
+
+    def mark(self) -> int:
+        return len(self._seated)
+
+    def back_to(self, mark: int) -> None:
+        while len(self._seated) > mark:
+            member, row = self._seated.pop()
+            self._shift(member, row, -1)
+
+    def _shift(self, member: Member, row: int, by: int) -> None:
+        for tally in self._tallies.values():
+            if tally.speaks(member):
+                tally.shift(row, by)
+        for term in _relations(member).avoids:
+            self._avoided[term] = self._avoided.get(term, 0) + by
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def left(self, member: Member) -> Mask:
+        """The rows this pod may use now, whatever room they have."""
+        left: Mask = np.ones(self._rows, bool)
+        for rule in self.rules(member):
+            left &= rule.left
+        return left
+
+    def rules(self, member: Member) -> Iterator[Rule]:
+        relations = _relations(member)
+        for claim in relations.claims:
+            yield self._claim(claim)
+        for port in relations.ports:
+            yield self._port(port)
+        yield from self._joined(member, relations.joins)
+        for term in relations.avoids:
+            yield self._avoid(member, term)
+        for term in dict.fromkeys((*self._neighbours.avoiding(member.facts), *self._avoided)):
+            if self._neighbours.matches(term, member.facts):
+                yield self._repelled(member, term)
+        yield from self._spread(member, relations.spreads)
+
+    def like(self, one: Member, other: Member) -> bool:
+        """Whether nobody here tells these two pods of one shape apart."""
+        return all(
+            tally.speaks(one) == tally.speaks(other) for tally in self._tallies.values()
+        ) and list(self._neighbours.avoiding(one.facts)) == list(
+            self._neighbours.avoiding(other.facts)
+        )
+
+    def unanchored(self, member: Member) -> tuple[PodTerm, ...]:
+        """The affinity terms of a pod that nobody in the cluster meets yet."""
+        joins = _relations(member).joins
+        tallies = [self._companions(term, joins) for term in joins]
+        return () if any(tally.counts.any() for tally in tallies) else joins
+
+    def is_sought(self, member: Member, terms: tuple[PodTerm, ...]) -> bool:
+        return all(self._neighbours.matches(term, member.facts) for term in terms)
+
+    # -- rules -------------------------------------------------------------------------------
+
+    def _claim(self, claim: str) -> Rule:
+        def speaks(other: Member) -> bool:
+            return claim in _relations(other).claims
+
+        def tally() -> Tally:
+            everywhere = np.zeros(self._rows, np.intp)
+            return self._count(everywhere, 1, speaks, self._neighbours.claiming(claim))
+
+        users = self._tally(("claim", claim), tally)
+        return Rule(f"another pod uses {claim}, which is for one alone", users, ~_any(users), True)
+
+    def _port(self, port: HostPort) -> Rule:
+        def speaks(other: Member) -> bool:
+            return any(port.clashes(each) for each in _relations(other).ports)
+
+        def tally() -> Tally:
+            users = filter(speaks, self._neighbours.on_port(port))
+            return self._count(self._nodes, self._rows, speaks, users)
+
+        users = self._tally(("port", port), tally)
+        return Rule(f"have host port {port} in use", users, ~_any(users), True)
+
+    def _avoid(self, member: Member, term: PodTerm) -> Rule:
+        near = self._near(term)
+        why = f"are near a pod that its anti-affinity over {term.key} avoids"
+        return Rule(why, near, ~_any(near), near.speaks(member))
+
+    def _repelled(self, member: Member, term: PodTerm) -> Rule:
+        def speaks(other: Member) -> bool:
+            return term in _relations(other).avoids
+
+        def tally() -> Tally:
+            return self._over(term.key, speaks, self._neighbours.owners(term))
+
+        owners = self._tally(("owns", term), tally)
+        why = f"are near a pod whose anti-affinity over {term.key} avoids it"
+        return Rule(why, owners, ~_any(owners), owners.speaks(member))
+
+    def _joined(self, member: Member, joins: tuple[PodTerm, ...]) -> Iterator[Rule]:
+        """Pods that meet all terms, in the domain of each; or the first of such a kind."""
+        tallies = [self._companions(term, joins) for term in joins]
+        first = not any(tally.counts.any() for tally in tallies) and self.is_sought(member, joins)
+        for term, tally in zip(joins, tallies, strict=True):
+            inside = tally.ids >= 0
+            left = inside if first else inside & (tally.here() > 0)
+            why = f"have no pod near that its affinity over {term.key} asks for"
+            yield Rule(why, tally, left, first)
+
+    def _spread(self, member: Member, spreads: tuple[Spread, ...]) -> Iterator[Rule]:
+        if not spreads:
+            return
+        for spread in spreads:
+            tally = self._alike(member, spread, spreads)
+            domains = tally.domains()
+            least = int(tally.counts[domains].min()) if len(domains) else 0
+            if len(domains) < spread.min_domains:
+                least = 0
+            itself = int(spread.selector is not None and spread.selector.matches(_labels(member)))
+            left = (tally.ids >= 0) & (tally.here() + itself - least <= spread.max_skew)
+            why = f"have too many such pods for its spread over {spread.key}"
+            yield Rule(why, tally, left, tally.speaks(member))
+
+    # -- tallies -----------------------------------------------------------------------------
+
+    def _near(self, term: PodTerm) -> Tally:
+        def speaks(other: Member) -> bool:
+            return self._neighbours.matches(term, other.facts)
+
+        def tally() -> Tally:
+            return self._over(term.key, speaks, self._speaking((term,), speaks))
+
+        return self._tally(("near", term), tally)
+
+    def _companions(self, term: PodTerm, joins: tuple[PodTerm, ...]) -> Tally:
+        def speaks(other: Member) -> bool:
+            return all(self._neighbours.matches(each, other.facts) for each in joins)
+
+        def tally() -> Tally:
+            return self._over(term.key, speaks, self._speaking(joins, speaks))
+
+        return self._tally(("joins", term.key, joins), tally)
+
+    def _alike(self, member: Member, spread: Spread, spreads: tuple[Spread, ...]) -> Tally:
+        namespace = member.facts.namespace
+        selector = spread.selector
+
+        def speaks(other: Member) -> bool:
+            return (
+                selector is not None
+                and bool(selector.requirements)
+                and not other.facts.deleting
+                and other.facts.namespace == namespace
+                and selector.matches(other.facts.labels)
+            )
+
+        def tally() -> Tally:
+            keys = tuple(each.key for each in spreads)
+            counted = self._counted(spread, keys, member.seating.shape.constraints)
+            found = () if selector is None else self._neighbours.labelled(selector)
+            return self._over(spread.key, speaks, filter(speaks, found), counted)
+
+        constraints = member.seating.shape.constraints
+        return self._tally(("spread", spread, spreads, namespace, constraints), tally)
+
+    def _counted(self, spread: Spread, keys: tuple[str, ...], constraints: Constraints) -> Mask:
+        """The rows of nodes that are domains to this constraint at all."""
+        counted: Mask = np.zeros(self._rows, bool)
+        for row, node in enumerate(self._columns.nodes):
+            if node is None or any(key not in node.labels for key in keys):
+                continue
+            if spread.by_affinity and not wanted_by_label(node, constraints):
+                continue
+            if spread.by_taints and untolerated(node, constraints) is not None:
+                continue
+            counted[row] = True
+        return counted
+
+    def _speaking(self, terms: tuple[PodTerm, ...], speaks: Speaks) -> Iterator[Member]:
+        selector = terms[0].selector
+        return filter(speaks, () if selector is None else self._neighbours.labelled(selector))
+
+    def _over(
+        self, key: str, speaks: Speaks, members: Iterable[Member], counted: Mask | None = None
+    ) -> Tally:
+        domains = self._neighbours.domains(key)
+        return self._count(domains.ids(), len(domains), speaks, members, counted)
+
+    def _count(
+        self,
+        ids: Rows,
+        number: int,
+        speaks: Speaks,
+        members: Iterable[Member],
+        counted: Mask | None = None,
+    ) -> Tally:
+        tally = Tally(ids, number, speaks, counted)
+        for member in members:
+            tally.shift(member.row, 1)
+        for member, row in self._seated:
+            if speaks(member):
+                tally.shift(row, 1)
+        return tally
+
+    def _tally(self, key: Hashable, make: Callable[[], Tally]) -> Tally:
+        tally = self._tallies.get(key)
+        if tally is None:
+            tally = self._tallies[key] = make()
+        return tally
+
+
+def _any(tally: Tally) -> Mask:
+    return tally.here() > 0
+
+
+def _relations(member: Member) -> Relations:
+    return member.seating.shape.relations or _NOTHING
+
+
+def _labels(member: Member) -> dict[str, str]:
+    return dict(member.facts.labels)
