@@ -93,4 +93,12 @@ def signature_of(gang: Gang, demands: list[Demand], need: int, beyond: int) -> S
     assert gang.facts is not None
     asked = tuple((d.role, id(d.seating), d.wanted, d.most, d.announced) for d in demands)
     whose = gang.key if gang.muster.seated or gang.holds else ""
-    return (gang.facts.queue, whose, need, beyond, asked, gang.facts.topology)
+    return (
+        gang.facts.queue,
+        whose,
+        need,
+        beyond,
+        asked,
+        gang.facts.topology,
+        gang.facts.min_resources,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
+from typing import Protocol
 
 from posse.engine.columns import Rows
 from posse.engine.demands import Demand
@@ -18,6 +19,14 @@ from posse.engine.seating import Seats
 from posse.engine.view import View
 
 _ORDERS = 24
+
+
+class Allowance(Protocol):
+    """How many more seats a quota allows for."""
+
+    def seats(self, demand: Demand) -> int: ...
+
+    def take(self, demand: Demand, number: int) -> None: ...
 
 
 def pack(
@@ -56,6 +65,7 @@ def pack_more(
     most: int,
     near: Sequence[Rows],
     policy: Policy,
+    quota: Allowance | None = None,
 ) -> int:
     """Seats for up to `most` further waiting members, role by role; how many there were."""
     seated = 0
@@ -63,6 +73,9 @@ def pack_more(
         if not demand.announced:
             rows = found.setdefault(demand, [])
             number = min(demand.most - len(rows), most - seated, demand.total())
+            if quota is not None:
+                number = min(number, quota.seats(demand))
+                quota.take(demand, number)
             rows += _take(view, demand, number, near, policy.spread)
             seated += number
     return seated

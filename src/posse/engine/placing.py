@@ -10,6 +10,7 @@ from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.nearing import ANYWHERE, limits, near
 from posse.engine.packing import pack, pack_more
 from posse.engine.policy import Policy
+from posse.engine.quotas import asked_by, budget_of, stop, stops_more
 from posse.engine.resources import amount, gravity, words
 from posse.engine.searching import Found
 from posse.engine.shortfalls import Shortfall
@@ -71,8 +72,13 @@ def seat(
     if known is not None:
         return known
     seen = view.columns.last_freed
+    budget = budget_of(view, gang)
+    if budget is not None and (quota := stop(view, gang, demands, need, budget)) is not None:
+        return Shortfall(signature, demands, True, surplus=not need, seen=seen, quota=quota)
     close = near(view, gang, policy)
-    proven, fits = True, False
+    proven = True
+    # Where nobody must be seated, nobody is missing.
+    fits = not need and not any(demand.announced for demand in demands)
     with view.tentatively() as attempt:
         # Its own held seats are free to the gang, and to nobody else.
         view.let_go(gang.holds)
@@ -83,15 +89,21 @@ def seat(
                 proven = sure if limit.rows is None else proven and sure
                 if found is None:
                     continue
+                left = None
+                if budget is not None:
+                    left = budget.after(asked_by(view, demands, found))
+                    if left.exceeded:
+                        continue
                 fits = True
-                more = pack_more(view, demands, found, beyond, close, policy)
+                more = pack_more(view, demands, found, beyond, close, policy, left)
                 placement = _placement(demands, found)
                 if need or more or placement.holds != gang.holds:
                     trial.keep()
                     attempt.keep()
                     return placement
     ANYWHERE.apply(demands)
-    return Shortfall(signature, demands, proven, surplus=fits, seen=seen)
+    quota = stops_more(view, gang, demands, budget) if budget is not None and fits else None
+    return Shortfall(signature, demands, proven, surplus=fits, seen=seen, quota=quota)
 
 
 def start(view: View, gang: Gang, placement: Placement) -> Start:

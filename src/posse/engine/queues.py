@@ -42,6 +42,8 @@ class Queue:
     chain: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     # Why nothing may start in it: it has no place in the tree, or could not be read.
     problem: str = ""
+    # Its use, or that of an ancestor, has an upper limit.
+    bounded: bool = False
 
     @property
     def name(self) -> str:
@@ -89,11 +91,10 @@ class QueueTree:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self.facts: dict[str, QueueFacts] = {}
-        # A count of changes; `eased` tells when each queue last came to use less or to be allowed
-        # more, and `last_eased` when any did.
+        # A count of changes; when each queue last came to use less; when any was set or removed.
         self.clock = 0
-        self.last_eased = 0
         self._eased: dict[str, int] = {}
+        self._altered_at = 0
         self._queues: dict[str, Queue] = {}
         self._top = Queue(QueueFacts(_TOP), 0, False)
         self._stale = True
@@ -117,6 +118,8 @@ class QueueTree:
 
     def set(self, facts: QueueFacts) -> None:
         self.facts[facts.name] = facts
+        for resource, _ in (*facts.capability, *facts.guarantee, *facts.deserved):
+            self._columns.column_of(resource)
         self._altered()
 
     def remove(self, name: str) -> None:
@@ -126,8 +129,7 @@ class QueueTree:
     def _altered(self) -> None:
         self._stale = True
         self.clock += 1
-        self.last_eased = self.clock
-        self._eased.clear()
+        self._altered_at = self.clock
 
     def count_again(self, gang: Gang) -> None:
         """What this gang takes may have changed."""
@@ -165,6 +167,12 @@ class QueueTree:
         if found is None:
             found = self._phantom(name)
         return found
+
+    @property
+    def top(self) -> Queue:
+        """What all queues are part of; nobody's gangs are in it."""
+        self._settle()
+        return self._top
 
     def known(self, name: str) -> bool:
         return name == DEFAULT_QUEUE or name in self.facts
@@ -216,8 +224,17 @@ class QueueTree:
         queue = self.queue(name)
         room: Ints = (self._most[queue.chain] - self._used[queue.chain]).min(axis=0)
         if self._guarantees:
-            room = np.minimum(room, self._room.free() - self._others_unmet(queue))
+            kept = self._others_unmet(queue)
+            room = np.where(kept > 0, np.minimum(room, self._room.free() - kept), room)
         return room
+
+    def total(self) -> Ints:
+        """What the nodes that take pods have in all."""
+        return self._room.total()
+
+    def binds(self, name: str) -> bool:
+        """Whether anything limits the queue at all."""
+        return self.queue(name).bounded or self._guarantees
 
     def limit(self, name: str, asked: Ints) -> Limit | None:
         """The first limit that so much more would exceed, the gravest resource in front."""
@@ -236,20 +253,10 @@ class QueueTree:
         room = free - int(self._others_unmet(queue)[column])
         return Limit(resource, amount, room, free=free, keepers=keepers)
 
-    def eased(self, name: str) -> int:
-        """When the queue or an ancestor last came to use less, or to be allowed more."""
-        queue = self.queue(name)
-        return max((self._eased.get(q.name, 0) for q in queue.lineage()), default=0)
-
     def eased_since(self, name: str | None, clock: int) -> bool:
-        """Whether a gang that this queue's limit stopped (None: what is kept for others) may hope.
-
-        A change of any queue's facts is one to all of them.
-        """
+        """Whether since then the queue came to use less, or any came to have other limits."""
         self._settle()
-        if self.last_eased <= clock:
-            return False
-        return name is None or not self._eased or self.eased(name) > clock
+        return self._altered_at > clock or self._eased.get(name or _TOP, 0) > clock
 
     # -- shares ------------------------------------------------------------------------------
 
@@ -523,7 +530,6 @@ class QueueTree:
             self._used[queue.chain, :width] += used
             self.clock += 1
             if (used < 0).any():
-                self.last_eased = self.clock
                 for each in queue.lineage():
                     self._eased[each.name] = self.clock
 
@@ -563,6 +569,7 @@ class QueueTree:
         for row, queue in enumerate(ordered):
             queue.row = row
             queue.chain = np.array([each.row for each in queue.lineage()], np.intp)
+            queue.bounded = any(each.facts.capability for each in queue.lineage())
         self._queues = {queue.name: queue for queue in ordered[1:]}
         size = (len(ordered), width)
         self._used, self._asked = np.zeros(size, np.int64), np.zeros(size, np.int64)

@@ -20,14 +20,15 @@ from posse.engine.queues import QueueTree
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """No room was looked for: a quota stands against it, that of `queue`.
+    """A quota stands against it, that of `queue`; None: what is kept free for other queues.
 
-    None: what is kept free for other queues. `seen` is the tree's clock at the look.
+    `seen` is the tree's clock at the look. Not `alone`: some members lack room only.
     """
 
     verdict: Verdict
     queue: str | None
     seen: int
+    alone: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -129,7 +130,10 @@ class Shortfalls:
         if quota is not None:
             if self._tree.eased_since(quota.queue, quota.seen):
                 return True
-            return quota.queue is None and self._columns.last_freed > since
+            if quota.queue is None and self._columns.last_freed > since:
+                return True
+            if quota.alone:
+                return False
         if self._columns.last_altered > since:
             return True
         if self._columns.last_freed <= since:

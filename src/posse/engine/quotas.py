@@ -1,0 +1,192 @@
+"""What its queue lets a gang have: decided together with its placement, in the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Sized
+from copy import copy
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Ints
+from posse.engine.decisions import Reason, Shortage, Verdict
+from posse.engine.demands import Demand
+from posse.engine.gangs import Gang
+from posse.engine.queues import Limit
+from posse.engine.resources import amount, count, words
+from posse.engine.shortfalls import Quota
+from posse.engine.view import View
+from posse.engine.wording import are
+
+
+class Budget:
+    """What a gang may still take, its own kept seats given back; made before they are.
+
+    `left` has a huge number where nothing limits it.
+    """
+
+    def __init__(self, view: View, gang: Gang) -> None:
+        assert gang.facts is not None
+        self._tree = view.tree
+        self._queue = gang.facts.queue
+        # The queue may be exceeded already: that much more, or less, the gang has itself.
+        self._kept: Ints = np.zeros(view.columns.used.shape[1], np.int64)
+        for hold in gang.holds:
+            self._kept[hold.seating.columns] += hold.seating.amounts
+        self.left: Ints = self._tree.room(self._queue) + self._kept
+        self.taken: NDArray[np.bool_] = np.zeros(len(self.left), bool)
+
+    def seats(self, demand: Demand) -> int:
+        """How many pods of this demand it allows for."""
+        seating = demand.seating
+        return max(0, int((self.left[seating.columns] // seating.amounts).min()))
+
+    def take(self, demand: Demand, number: int) -> None:
+        self.left[demand.seating.columns] -= number * demand.seating.amounts
+
+    def after(self, asked: Ints) -> Budget:
+        """What is left once so much was taken."""
+        rest = copy(self)
+        rest.left, rest.taken = self.left - asked, asked > 0
+        return rest
+
+    @property
+    def exceeded(self) -> bool:
+        return bool(((self.left < 0) & self.taken).any())
+
+    def bears(self, asked: Ints) -> bool:
+        return not ((asked > 0) & (asked > self.left)).any()
+
+    def limit(self, asked: Ints) -> Limit | None:
+        """What stands against it; asked before anything was taken."""
+        return self._tree.limit(self._queue, asked - self._kept)
+
+
+def budget_of(view: View, gang: Gang) -> Budget | None:
+    """None where no queue's quota concerns the gang."""
+    assert gang.facts is not None
+    return Budget(view, gang) if view.tree.binds(gang.facts.queue) else None
+
+
+def asked_by(
+    view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized] | None = None
+) -> Ints:
+    """What the demands come to: as many as wanted, or as were found."""
+    asked = np.zeros(view.columns.used.shape[1], np.int64)
+    for demand in demands:
+        number = demand.wanted if found is None else len(found.get(demand, ()))
+        if number:
+            asked[demand.seating.columns] += number * demand.seating.amounts
+    return asked
+
+
+def at_least(view: View, gang: Gang, asked: Ints) -> Ints:
+    """The same, or what the gang said it needs as a whole where that is more."""
+    assert gang.facts is not None
+    if not gang.facts.min_resources or not gang.short:
+        return asked
+    has = np.zeros_like(asked)
+    for member in gang.muster.seated:
+        has[member.seating.columns] += member.seating.amounts
+    more: Ints = np.maximum(asked, view.tree.vector(gang.facts.min_resources) - has)
+    return more
+
+
+def economise(budget: Budget, demands: Sequence[Demand], need: int) -> None:
+    """Want other members where the oldest are more than the quota bears, if others will do."""
+    choosable = [demand for demand in demands if not demand.announced]
+    if len(choosable) < 2 or sum(demand.most for demand in choosable) <= need:
+        return
+    left = budget.left.copy()
+    chosen: dict[int, int] = {}
+    for demand in demands:
+        chosen[id(demand)] = demand.least
+        left[demand.seating.columns] -= demand.least * demand.seating.amounts
+    more = need - sum(demand.least for demand in choosable)
+    for demand in sorted(choosable, key=lambda demand: demand.wanted == 0):
+        seating = demand.seating
+        seats = max(0, int((left[seating.columns] // seating.amounts).min()))
+        number = min(seats, more, demand.most - demand.least)
+        chosen[id(demand)] += number
+        left[seating.columns] -= number * seating.amounts
+        more -= number
+    if more <= 0:
+        for demand in choosable:
+            demand.wanted = chosen[id(demand)]
+
+
+def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budget) -> Quota | None:
+    """What keeps the whole gang from starting, before any node is looked at."""
+    assert gang.facts is not None
+    asked = at_least(view, gang, asked_by(view, demands))
+    if not budget.bears(asked):
+        economise(budget, demands, need)
+        asked = at_least(view, gang, asked_by(view, demands))
+    return stopped_by(view, gang, budget, asked)
+
+
+def stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints) -> Quota | None:
+    """The quota that so much in all would exceed."""
+    assert gang.facts is not None
+    limit = budget.limit(asked)
+    if limit is None:
+        return None
+    binding = None if limit.queue is None else limit.queue.name
+    return Quota(_verdict(limit, gang.facts.queue), binding, view.tree.clock)
+
+
+def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) -> Quota | None:
+    """The quota that keeps members beyond the minimum from the seats that there are."""
+    wanting = [demand for demand in demands if not demand.announced and demand.most]
+    denied = [demand for demand in wanting if not budget.seats(demand)]
+    for demand in denied:
+        one = np.zeros_like(budget.left)
+        one[demand.seating.columns] = demand.seating.amounts
+        quota = stopped_by(view, gang, budget, one)
+        if quota is not None and demand.total():
+            number = sum(each.most for each in wanting)
+            told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
+            verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)
+            return replace(quota, verdict=verdict, alone=len(denied) == len(wanting))
+    return None
+
+
+def _verdict(limit: Limit, queue: str) -> Verdict:
+    """Which quota it is, whose, and what would help."""
+    resource = limit.resource
+    missing = limit.asked - limit.room
+    when = f"it can start when {amount(resource, missing)} more {are(resource, missing)} free"
+    if limit.queue is None:
+        sentence = _kept_for_others(limit, when)
+    else:
+        binding = limit.queue.name
+        whose = f"queue {binding}"
+        if binding != queue:
+            whose += f", of which queue {queue} is part,"
+        if limit.asked > limit.most:
+            sentence = (
+                f"asks {words(resource, limit.asked)}, {whose} may use"
+                f" {amount(resource, limit.most)} (capability); ask for less, or raise it"
+            )
+        else:
+            where = "the queue" if binding == queue else f"queue {binding}"
+            sentence = (
+                f"{whose} may use {words(resource, limit.most)} (capability),"
+                f" {amount(resource, limit.used)} {are(resource, limit.used)} in use;"
+                f" {when} in {where}"
+            )
+    short = Shortage(resource, limit.asked, max(0, limit.room), limit.most or limit.free)
+    return Verdict(Reason.QUOTA, sentence, short=(short,))
+
+
+def _kept_for_others(limit: Limit, when: str) -> str:
+    names = limit.keepers
+    others = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    queues = f"{'queue' if len(names) == 1 else 'queues'} {', '.join(names[:2])}{others}"
+    kept = limit.free - limit.room
+    return (
+        f"{words(limit.resource, kept)} {are(limit.resource, kept)} kept for {queues} (guarantee),"
+        f" {amount(limit.resource, limit.free)} {are(limit.resource, limit.free)} free; {when}"
+    )
