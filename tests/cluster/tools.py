@@ -1,9 +1,9 @@
 """Other people's clients: where the tests find them, and how they are got.
 
-`make test` uses what is there: kubectl from the cache below or from PATH, the Python clients where
-they are installed; for the rest it prints what is missing and skips. `make test-tools` runs this
-module, which fetches and builds them: without root, and outside the cache only into .venv. With
-POSSE_NO_SKIPS set, what is missing is a failure.
+`make test` uses what is there: kubectl and helm from the cache below or from PATH, the Python
+clients where they are installed; for the rest it prints what is missing and skips. `make
+test-tools` runs this module, which fetches and builds them: without root, and outside the cache
+only into .venv. With POSSE_NO_SKIPS set, what is missing is a failure.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent / "kubectl-source"
 CLIENTS = ROOT / "requirements" / "clients.txt"
+HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
 _HINT = "make test-tools"
 
 
@@ -57,6 +58,20 @@ def kubectl(which: str) -> str:
     found = shutil.which("kubectl")
     if found is None:
         missing(f"no kubectl on PATH or in {cache()} ({_HINT} builds one where Go is)")
+    return str(found)
+
+
+def cached_helm() -> Path:
+    return cache() / f"helm-{HELM.rpartition('@')[2]}"
+
+
+def helm() -> str:
+    """The path of a helm, or the end of the test."""
+    if cached_helm().is_file():
+        return str(cached_helm())
+    found = shutil.which("helm")
+    if found is None:
+        missing(f"no helm on PATH or in {cache()} ({_HINT} builds one where Go is)")
     return str(found)
 
 
@@ -104,6 +119,16 @@ def _build_current() -> None:
         _put(built, current_kubectl())
 
 
+def _build_helm() -> None:
+    if shutil.which("go") is None:
+        raise Unavailable("Go is not here")
+    polite = ("nice", "-n", "10") if shutil.which("nice") else ()
+    with tempfile.TemporaryDirectory() as scratch:
+        into = {"GOBIN": scratch}
+        _run(*polite, "go", "install", "-ldflags", "-s -w", HELM, environment=into)
+        _put(Path(scratch) / "helm", cached_helm())
+
+
 def _install_clients() -> None:
     uv = shutil.which("uv")
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
@@ -120,8 +145,15 @@ def _required(module: str) -> str:
     raise Unavailable(f"go.mod does not name {module}")
 
 
-def _run(*command: str, cwd: Path = ROOT) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+def _run(*command: str, cwd: Path = ROOT, environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=os.environ | (environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
         raise Unavailable(f"{' '.join(command[:3])} ...: {last}")
@@ -139,6 +171,7 @@ def main() -> int:
     steps: list[tuple[str, Callable[[], bool], Callable[[], None]]] = [
         ("Debian's kubectl", debian_kubectl().is_file, _fetch_debian),
         ("a current kubectl", current_kubectl().is_file, _build_current),
+        ("helm", cached_helm().is_file, _build_helm),
         ("the Python clients", lambda: False, _install_clients),
     ]
     failed = 0

@@ -6,11 +6,7 @@ The tests are one story in order: each finds what the one before has left.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,160 +19,23 @@ import yaml
 from posse.admission.naming import KEPT_IN
 from posse.client.installing import Options, objects
 from posse.objects.crds import definitions
-from posse.objects.keys import INSTALLED_LABEL, QUEUE_NAME
-from tests.kubernetes.building import Unavailable, find
-from tests.kubernetes.gateway import Gateway
+from tests.kubernetes.bare import Bare, bare_plane, hopeless, pod, queue
 from tests.kubernetes.plane import ACCOUNTS, SYSTEM, ControlPlane
-from tests.kubernetes.programs import Program, free_port
+from tests.kubernetes.programs import free_port
 
 pytestmark = pytest.mark.process
 
 TRAINING_LEASE = "1ca428e5.training-operator.kubeflow.org"
 
 
-class Bare:
-    def __init__(self, plane: ControlPlane) -> None:
-        self.plane = plane
-
-    def apply(self, *manifests: dict[str, Any]) -> None:
-        listed = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-        self.plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(listed))
-
-    def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
-        done = self.plane.kubectl("get", kind, name, "-n", namespace, "-o", "json", check=False)
-        if done.returncode == 0:
-            found: dict[str, Any] = json.loads(done.stdout)
-            return found
-        assert "NotFound" in done.stderr, done.stderr
-        return None
-
-    def names(self, kind: str) -> list[str]:
-        """Those that an installation made."""
-        done = self.plane.kubectl("get", kind, "-A", "-o", "name", "-l", f"{INSTALLED_LABEL}=true")
-        return [line.partition("/")[2] for line in done.stdout.split()]
-
-    def posse(self, words: str, code: int = 0) -> tuple[str, str]:
-        """What it shows, and what it says."""
-        done = subprocess.run(
-            [sys.executable, "-m", "posse", *words.split()],
-            env={
-                "KUBECONFIG": str(self.plane.kubeconfig()),
-                "HOME": str(self.plane.directory),
-                "PATH": os.environ["PATH"],
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=180,
-        )
-        assert done.returncode == code, f"posse {words}\n{done.stdout}{done.stderr}"
-        return done.stdout, done.stderr
-
-    def arguments(self, deployment: str) -> list[str]:
-        found = self.get("deployment", deployment, SYSTEM)
-        assert found is not None
-        words: list[str] = found["spec"]["template"]["spec"]["containers"][0]["args"]
-        return words
-
-    @property
-    def gateway(self) -> Gateway:
-        assert self.plane.gateway is not None
-        return self.plane.gateway
-
-    @contextmanager
-    def answering(self, directory: Path) -> Iterator[Program]:
-        """The webhook as its Deployment says, behind its Service, once the API server trusts it."""
-        port, diagnostics = free_port(), free_port()
-        service = self.get("service", "posse-admission", SYSTEM)
-        assert service is not None
-        place = f"{service['spec']['clusterIP']}:443"
-        replaced = {"--port=": f"--port={port}", "--metrics-port=": f"--metrics-port={diagnostics}"}
-        program = self.program("admission", replaced, directory)
-        self.gateway.routes[place] = port
-        program.start()
-        try:
-            trusted = "--for=jsonpath={.webhooks[0].clientConfig.caBundle}"
-            for kind in ("mutating", "validating"):
-                named = f"{kind}webhookconfiguration/posse-admission"
-                self.plane.kubectl("wait", named, trusted, "--timeout=50s")
-            self._until_asked(program)
-            yield program
-        finally:
-            del self.gateway.routes[place]
-            program.stop()
-
-    def _until_asked(self, program: Program) -> None:
-        """The API server hears of the trust a little later than it was written."""
-        deadline = time.monotonic() + 30
-        probe = json.dumps(hopeless("probe"))
-        while (
-            self.plane.kubectl(
-                *("create", "--dry-run=server", "-f", "-"), stdin=probe, check=False
-            ).returncode
-            == 0
-        ):
-            assert program.running and time.monotonic() < deadline, program.tail()
-            time.sleep(0.1)
-
-    def program(self, name: str, replaced: dict[str, str], directory: Path) -> Program:
-        """What the Deployment runs, with what only a pod has replaced, as its own account."""
-        words = [
-            next((new for old, new in replaced.items() if word.startswith(old)), word)
-            for word in self.arguments(f"posse-{name}")
-        ]
-        config = f"--kubeconfig={self.plane.kubeconfig(f'posse-{name}')}"
-        return Program(
-            f"installed-{name}",
-            [sys.executable, "-m", "posse", *words, config],
-            directory,
-            {"PATH": os.environ["PATH"], "HOME": str(directory)},
-        )
-
-    @contextmanager
-    def renewing(self, namespace: str, lease: str) -> Iterator[None]:
-        """Somebody who is alive, and says so every second."""
-        over = threading.Event()
-
-        def renew() -> None:
-            count = 0
-            while not over.wait(1.0):
-                count += 1
-                moved = {"spec": {"renewTime": f"2020-01-01T00:00:00.{count:06d}Z"}}
-                self.plane.kubectl(
-                    *("patch", "lease", lease, "-n", namespace, "--type=merge"),
-                    *("-p", json.dumps(moved)),
-                )
-
-        thread = threading.Thread(target=renew)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-
 @pytest.fixture(scope="module")
 def bare(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bare]:
-    """A control plane that has never heard of Posse, with somebody else's TFJobs on it."""
-    del control_plane  # where there is none, there is no second one either
-    try:
-        programs = find()
-    except Unavailable as why:
-        pytest.skip(str(why))
-    gateway = Gateway()
-    plane = ControlPlane(programs, tmp_path_factory.mktemp("bare"), gateway)
-    try:
-        plane.start()
-        plane.controller_manager.start()
-        made = Bare(plane)
+    """With somebody else's TFJobs on it."""
+    with bare_plane(control_plane.programs, tmp_path_factory.mktemp("bare")) as made:
         foreign = next(d for d in definitions() if d["metadata"]["name"].startswith("tfjobs."))
         foreign["spec"]["versions"][0]["additionalPrinterColumns"] = []
         made.apply(foreign)
         yield made
-    finally:
-        plane.stop()
-        gateway.close()
 
 
 def rows(said: str) -> dict[str, list[str]]:
@@ -194,6 +53,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(bare: Bare) -> None:
         "posse-admission",
     ]
     assert not [m for m in made if m["kind"] == "ServiceMonitor"]
+    assert json.loads(bare.posse("install --dry-run -o json")[0])["items"] == made
     assert bare.get("namespace", SYSTEM) is None
 
 
@@ -329,7 +189,7 @@ def test_a_kind_is_handed_over_once_its_owner_has_stopped(bare: Bare) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubeflow"}}
     bare.apply(namespace)
     bare.apply(_operator(), _lease())
-    with bare.renewing("kubeflow", TRAINING_LEASE):
+    with renewing(bare, "kubeflow", TRAINING_LEASE):
         _, said = bare.posse("install")
         assert rows(said)["TFJob"][0].startswith("training-operator (kubeflow/training-operator)")
         assert "--kinds=MPIJob" in bare.arguments("posse-controllers")
@@ -378,38 +238,28 @@ def test_purging_takes_what_posse_brought_and_nothing_else(bare: Bare) -> None:
     assert bare.get("deployment", "training-operator", "kubeflow") is not None
 
 
-def pod(name: str, scheduler: str) -> dict[str, Any]:
-    """Written by hand, for a queue that is not there."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "annotations": {QUEUE_NAME: "nowhere"}},
-        "spec": {
-            "schedulerName": scheduler,
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "main", "image": "train"}],
-        },
-    }
+@contextmanager
+def renewing(bare: Bare, namespace: str, lease: str) -> Iterator[None]:
+    """Somebody who is alive, and says so every second."""
+    over = threading.Event()
 
+    def renew() -> None:
+        count = 0
+        while not over.wait(1.0):
+            count += 1
+            moved = {"spec": {"renewTime": f"2020-01-01T00:00:00.{count:06d}Z"}}
+            bare.plane.kubectl(
+                *("patch", "lease", lease, "-n", namespace, "--type=merge"),
+                *("-p", json.dumps(moved)),
+            )
 
-def hopeless(name: str) -> dict[str, Any]:
-    """The schema says nothing against it; only its controller would."""
-    template = {"spec": {"containers": [{"name": "other", "image": "train"}]}}
-    return {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "metadata": {"name": name},
-        "spec": {"tfReplicaSpecs": {"Worker": {"replicas": 1, "template": template}}},
-    }
-
-
-def queue(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": 1},
-    }
+    thread = threading.Thread(target=renew)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _operator() -> dict[str, Any]:

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import click
 
 from posse.cli.grammar import switch
-from posse.cli.layout import columns
+from posse.cli.layout import columns, document
 from posse.cli.options import App, verb
 from posse.cli.several import Values, several, several_kinds
 from posse.client.errors import PosseError
@@ -41,6 +42,13 @@ from posse.world import World
     help="Schedule the pods of these schedulerNames too, once their scheduler has stopped.",
 )
 @switch("--dry-run", help="Print what would be applied, and change nothing.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    help="How --dry-run prints it: as yaml (the default) or json.",
+)
 @switch("--print-images", help="Print the images that an installation runs, and do nothing else.")
 def install(
     app: App,
@@ -50,6 +58,7 @@ def install(
     take: Values,
     claim: Values,
     dry_run: bool,
+    output: str,
     print_images: bool,
 ) -> None:
     """Install Posse on the cluster of the kubeconfig, or upgrade it in place.
@@ -69,10 +78,11 @@ def install(
         take=take or (),
         claim=claim,
     )
-    asyncio.run(_install(app, wishes, dry_run=dry_run))
+    asyncio.run(_install(app, wishes, shown=output if dry_run else ""))
 
 
-async def _install(app: App, wishes: Wishes, *, dry_run: bool) -> None:
+async def _install(app: App, wishes: Wishes, *, shown: str) -> None:
+    """`shown`: how the objects are printed instead of being applied; "" for not at all."""
     connection = connect(cluster(app), World.real())
     try:
         survey = await look(connection, wishes.namespace)
@@ -83,13 +93,19 @@ async def _install(app: App, wishes: Wishes, *, dry_run: bool) -> None:
         if decided.refusals:
             raise PosseError("nothing was changed: " + "; ".join(decided.refusals))
         wanted = served(objects(decided.options), survey.unserved)
-        if dry_run:
-            app.show(documents(wanted).rstrip("\n"))
+        if shown:
+            app.show(_printed(wanted, shown))
             return
         await apply(connection, wanted, survey.unserved, app.show)
         app.say(f"Posse is installed in {wishes.namespace}: {decided.options.image}")
     finally:
         await connection.close()
+
+
+def _printed(objects: list[dict[str, Any]], how: str) -> str:
+    if how == "json":
+        return document({"apiVersion": "v1", "kind": "List", "items": objects}, how)
+    return documents(objects).rstrip("\n")
 
 
 def cluster(app: App) -> Settings:
