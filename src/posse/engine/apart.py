@@ -50,8 +50,10 @@ class Apart:
         """Not on today's nodes, however empty they are."""
         if self.request is None:
             return None
-        if not any(len(level) for level in self.levels):
+        if not self.levels:
             return Cause.TOO_FAR, _unknown(self.request), ()
+        if len(self.own):
+            return None
         short = self._short(_if_empty)
         if short is None:
             return None

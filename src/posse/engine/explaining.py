@@ -99,9 +99,9 @@ class _Story:
             or self._too_many()
             or self._in_pieces_even_if_empty()
             or self.apart.never()
+            or self.apart.now()
             or self._busy()
             or self._in_pieces()
-            or self.apart.now()
             or self._not_together()
         )
         if self.shortfall.surplus:

@@ -144,7 +144,8 @@ class Tiers:
     def allowed(self, request: Topology, keys: tuple[str, ...]) -> tuple[list[Level], bool]:
         """The tiers one of whose domains will do, the nearest first; whether any node will do."""
         if request.key:
-            return [self.by_label(request.key)], not request.required
+            level = self.by_label(request.key)
+            return [level] if len(level) else [], not request.required
         levels = self.levels(keys)
         if not request.required:
             return levels, True
