@@ -35,10 +35,11 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
         blocked = untold.get(key)
         if isinstance(blocked, Shortfall) and id(blocked) not in worded:
             verdict = worded[id(blocked)] = verdict_of(view, blocked, policy)
-            if blocked.cause not in (None, verdict.cause):
+            kind = (verdict.reason, verdict.cause)
+            if blocked.told not in (None, kind):
                 for other in blocked.gangs:
                     untold.setdefault(other, blocked)
-            blocked.cause = verdict.cause
+            blocked.told = kind
     for key in list(untold):
         blocked = untold.pop(key, None)
         gang = view.gangs.get(key)
@@ -66,6 +67,10 @@ def _news(gang: Gang, verdict: Verdict) -> bool:
 
 
 def verdict_of(view: View, shortfall: Shortfall, policy: Policy) -> Verdict:
+    if shortfall.quota is not None:
+        return shortfall.quota.verdict
+    if shortfall.verdict is not None:
+        return shortfall.verdict
     with view.tentatively():
         # A gang that holds something shares its shortfall with nobody; and the seats held for
         # itself are no reason for it to wait.

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from posse.engine.columns import Columns, Rows
-from posse.engine.decisions import Cause, Verdict
+from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.demands import Demand, Signature
 from posse.engine.gangs import Gang, Rank
 from posse.engine.queues import QueueTree
@@ -44,8 +44,8 @@ class Shortfall:
     quota: Quota | None = None
     # What is to be told of it, where that is not for its demands to tell.
     verdict: Verdict | None = None
-    # What its gangs were told.
-    cause: Cause | None = None
+    # What kind of reason its gangs were told.
+    told: tuple[Reason, Cause | None] | None = None
     gangs: dict[str, Gang] = field(default_factory=dict)
     _ranked: list[tuple[Rank, str]] = field(default_factory=list)
 
