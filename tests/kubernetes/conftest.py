@@ -10,6 +10,7 @@ import pytest
 from tests.cluster import backends
 from tests.kubernetes.building import REQUIRED, Unavailable, find
 from tests.kubernetes.given import GivenPlane
+from tests.kubernetes.peers.operators import Operators, available
 from tests.kubernetes.plane import ControlPlane, Plane
 from tests.kubernetes.preparing import prepare
 from tests.kubernetes.riding import RealBackend
@@ -50,6 +51,27 @@ def control_plane(plane: Plane) -> ControlPlane:
     if not isinstance(plane, ControlPlane):
         pytest.skip("the cluster of KUBECONFIG is not ours to break")
     return plane
+
+
+@pytest.fixture(scope="session")
+def operators(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operators]:
+    """Other people's operators, on a control plane of their own: they bring kinds along."""
+    if not available():
+        pytest.skip("no operator is built: `make test-peers` does it, in some minutes")
+    plane = ControlPlane(control_plane.programs, tmp_path_factory.mktemp("peers"))
+    try:
+        plane.start()
+        prepare(plane)
+        made = Operators(plane)
+        made.prepare()
+        plane.controller_manager.start()
+        yield made
+    except Unavailable as why:
+        pytest.skip(str(why))
+    finally:
+        plane.stop()
 
 
 @pytest.fixture(autouse=True)
