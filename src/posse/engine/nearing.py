@@ -35,6 +35,8 @@ class Limit(Struct, frozen=True, gc=False):
     """The rows that a placement may use; None: all."""
 
     rows: Rows | None = None
+    # They are all there are: who does not fit here does not fit.
+    whole: bool = False
     # Members that ask for no device may sit anywhere.
     devices_only: bool = False
     # It is worth a search for every placement.
@@ -49,7 +51,7 @@ class Limit(Struct, frozen=True, gc=False):
         return policy if self.thorough else replace(policy, search_steps=0)
 
 
-ANYWHERE = Limit()
+ANYWHERE = Limit(whole=True)
 
 
 def limits(
@@ -174,22 +176,30 @@ def _unasked(view: View, demands: list[Demand], policy: Policy) -> Iterator[Limi
     levels = view.tiers.levels(policy.tiers)
     if levels:
         seating, count = _main(demands)
-        nodes = _fewest(seating.seats(), count)
-        if nodes > 1:
-            domain = _nearest(levels, demands, seating, count, nodes)
+        if int(seating.seats().max(initial=0)) < count:
+            domain = _nearest(levels, demands, seating, count)
             if domain is not None:
                 yield Limit(domain, devices_only=True, thorough=False)
-            yield Limit(view.tiers.everywhere(policy.tiers), devices_only=True)
+            yield Limit(view.tiers.everywhere(policy.tiers), whole=True, devices_only=True)
             return
     yield ANYWHERE
 
 
 def _nearest(
-    levels: list[Level], demands: list[Demand], seating: Seating, count: int, nodes: int
+    levels: list[Level], demands: list[Demand], seating: Seating, count: int
 ) -> Rows | None:
-    """The nearest domain that does with so few nodes; of those the one with least to spare."""
+    """The nearest domain that does with the fewest nodes; of those the one with least to spare."""
+    seats = seating.seats()
+    fewest = -(-count // max(1, int(seats.max(initial=0))))
+    counted = False
     for level in levels:
-        good = level.nodes_for(seating, count) == nodes
+        nodes = level.nodes_for(seating, count)
+        good = nodes == fewest
+        if not counted and not good.any():
+            if not nodes.any():
+                continue
+            fewest, counted = _fewest(seats, count), True
+            good = nodes == fewest
         if not good.any():
             continue
         for demand in demands:

@@ -86,7 +86,7 @@ def seat(
             limit.apply(demands)
             with view.tentatively() as trial:
                 found, sure = pack(view, demands, need, close, limit.heed(policy))
-                proven = sure if limit.rows is None else proven and sure
+                proven = sure if limit.whole else proven and sure
                 if found is None:
                     continue
                 left = None

@@ -17,6 +17,9 @@ from posse.engine.facts import NodeFacts, Topology
 from posse.engine.hypernodes import HyperNodeFacts, HyperNodes
 from posse.engine.seating import Seating
 
+# Up to so many seats are told apart one by one.
+_WIDE = 64
+
 
 class Level:
     """The domains of one tier, or of one node label, that have any nodes."""
@@ -59,19 +62,23 @@ class Level:
     def nodes_for(self, seating: Seating, count: int) -> Ints:
         """The fewest nodes of each domain that seat so many together; 0 where they cannot."""
         useful = np.minimum(seating.seats()[self.rows], count)
-        sizes = np.flatnonzero(np.bincount(useful, minlength=1))
-        code = np.zeros(count + 1, np.intp)
-        code[sizes] = np.arange(len(sizes))
-        cells = self.ids * len(sizes) + code[useful]
-        table = np.bincount(cells, minlength=len(self) * len(sizes)).reshape(-1, len(sizes))
+        width = int(useful.max(initial=0)) + 1
+        if width > _WIDE:
+            sizes, useful = np.unique(useful, return_inverse=True)
+            width = len(sizes)
+        else:
+            sizes = np.arange(width)
+        cells = np.bincount(self.ids * width + useful, minlength=len(self) * width)
+        table = cells.reshape(len(self), width)
         left = np.full(len(self), count, np.int64)
         nodes = np.zeros(len(self), np.int64)
-        for at in range(len(sizes) - 1, -1, -1):
+        for at in np.flatnonzero(table.any(axis=0))[::-1].tolist():
             size = int(sizes[at])
             if size:
                 taken = np.minimum(table[:, at], -(-left // size))
                 nodes += taken
-                left = np.maximum(left - taken * size, 0)
+                left -= taken * size
+                np.maximum(left, 0, out=left)
         nodes[left > 0] = 0
         return nodes
 
@@ -192,14 +199,17 @@ class Tiers:
                 yield row, node
 
     def _label_levels(self, keys: tuple[str, ...]) -> list[Level]:
-        paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
+        whole: dict[tuple[str, ...], list[int]] = {}
+        outward = keys[::-1]
         for row, node in self._nodes():
-            path: tuple[str, ...] = ()
-            for at in range(len(keys) - 1, -1, -1):
-                value = node.labels.get(keys[at], "")
-                path = (*path, value)
-                if value:
-                    paths[at].setdefault(path, []).append(row)
+            get = node.labels.get
+            whole.setdefault(tuple([get(key, "") for key in outward]), []).append(row)
+        paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
+        for path, rows in whole.items():
+            for at in range(len(keys)):
+                outer = path[: len(keys) - at]
+                if outer[-1]:
+                    paths[at].setdefault(outer, []).extend(rows)
         return [
             Level(
                 at + 1,
