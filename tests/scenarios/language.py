@@ -144,6 +144,24 @@ def gang(
     return Team(replace(group, **(facts or {})), pods)
 
 
+def queue(
+    name: str,
+    *,
+    gpus: int | None = None,
+    guarantee: int = 0,
+    deserved: int | None = None,
+    **says: object,
+) -> QueueFacts:
+    """`gpus` is the most it may use; `guarantee` and `deserved` are GPUs too."""
+    return QueueFacts(
+        name,
+        capability=() if gpus is None else ((GPU, gpus),),
+        guarantee=((GPU, guarantee),) if guarantee else (),
+        deserved=() if deserved is None else ((GPU, deserved),),
+        **says,  # type: ignore[arg-type]
+    )
+
+
 def member(team: str, name: str, *, role: str = "worker", **asks: object) -> PodFacts:
     """One more pod of a gang, or the same again: it waits, under a uid of its own."""
     each = shape(**asks)  # type: ignore[arg-type]
@@ -197,10 +215,24 @@ def again(name: str, **like: object) -> Happening:
     return arrives(Team(group, pods))
 
 
-def ends(*pods: str) -> Happening:
+def ends(*pods: str, shunned: bool = False) -> Happening:
+    """These pods are gone; `shunned`: their nodes would not have them."""
+
     def happen(view: View) -> None:
         for uid in pods:
-            view.remove_pod(uid)
+            view.remove_pod(uid, shunned=shunned)
+
+    return happen
+
+
+def goes(*pods: str) -> Happening:
+    """These pods are being deleted: they still take their room."""
+
+    def happen(view: View) -> None:
+        for uid in pods:
+            member = view.members[uid]
+            where = view.columns.names[member.row] if member.row != NOWHERE else None
+            view.set_pod(replace(member.facts, deleting=True, node=where))
 
     return happen
 

@@ -92,13 +92,13 @@ SCENARIOS = [
         expect=[starts("elastic", 2), starts("rigid", 2), waits("elastic", because="beyond")],
     ),
     Scenario(
-        "members of higher priority beyond their minimum come before a lower minimum",
+        "members of higher priority beyond their minimum come after a lower minimum",
         nodes=nodes(4, gpus=1),
         gangs=[
             gang("elastic", workers=4, gpus=1, least=2, priority=9),
             gang("rigid", workers=2, gpus=1),
         ],
-        expect=[starts("elastic", 2), starts("elastic", 2), waits("rigid")],
+        expect=[starts("elastic", 2), starts("rigid", 2), waits("elastic")],
     ),
     Scenario(
         "priority, then age, then uid",

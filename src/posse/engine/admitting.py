@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posse.engine.decisions import Reason, Verdict
+from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.facts import GroupFacts
 from posse.engine.gangs import Gang
 from posse.engine.queues import Queue
@@ -19,10 +19,19 @@ def refusal(view: View, gang: Gang) -> Verdict | None:
         if refused is not None:
             return refused
     if gang.muster.present < gang.least:
+        ended = f"ended for {gang.ended_for}; " if gang.ended_for else ""
         return Verdict(
             Reason.INCOMPLETE,
-            f"{gang.muster.present} of {count(gang.least, 'pod')}"
+            f"{ended}{gang.muster.present} of {count(gang.least, 'pod')}"
             f" {'exists' if gang.least == 1 else 'exist'}; it starts when all of them do",
+        )
+    for role, missing in gang.muster.missing.items():
+        least = dict(facts.role_minimums)[role]
+        return Verdict(
+            Reason.INCOMPLETE,
+            f"{least - missing} of {count(least, f'{role} pod')}"
+            f" {'exists' if least == 1 else 'exist'}; it starts when all of them do",
+            Cause.ROLE_MISSING,
         )
     return None
 

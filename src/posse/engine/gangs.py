@@ -13,7 +13,7 @@ NOWHERE = -1
 _NOBODY: Mapping[str, int] = {}
 
 # Smaller is served earlier.
-Rank = tuple[int, bool, float, str, str]
+Rank = tuple[bool, int, float, str, str]
 
 
 class Member:
@@ -133,6 +133,8 @@ class Gang:
     kept_until: float | None = None
     # How often it was ended for others, as far as decided here: its facts follow.
     evicted: int = 0
+    # For whom it was ended whole; "" once it has started again.
+    ended_for: str = ""
     # When it was first seen half-bound, and when it first ailed in any way.
     half_since: float | None = None
     ailing_since: float | None = None
@@ -155,10 +157,10 @@ class Gang:
 
     @property
     def rank(self) -> Rank:
-        """Priority, then age, then uid; of one priority every minimum before any surplus."""
+        """Every minimum before any surplus; priority, then age, then uid."""
         facts = self.facts
         assert facts is not None
-        return -facts.priority, self.short == 0, facts.created, facts.uid, facts.key
+        return self.short == 0, -facts.priority, facts.created, facts.uid, facts.key
 
     @property
     def least(self) -> int:

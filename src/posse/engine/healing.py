@@ -29,6 +29,7 @@ _MADE = (Purpose.PREEMPTION, Purpose.RESERVATION)
 
 
 def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release | Keep]:
+    view.now = now
     give_up_lost(view)
     _lapse(view, policy, now)
     _sort_out(view, policy, now)
@@ -84,7 +85,7 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
             continue
         if not gang.adopted:
             adopt(view, gang)
-            adopt_keeps(gang, policy)
+            adopt_keeps(view, gang, policy)
         muster = gang.muster
         _note_dismissal(gang)
         if gang.entitled is None:
@@ -96,7 +97,7 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
             mustered = muster.present >= gang.least
             kept = [h for h in gang.holds if mustered and h.purpose in _MADE]
             view.set_holds(gang, kept)
-        watch(view, gang, now)
+        watch(view, gang)
         if not gang.half_bound:
             gang.half_since = None
         elif gang.half_since is None:

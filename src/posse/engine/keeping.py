@@ -8,7 +8,7 @@ asks for: nothing is kept beyond its minimum, and nothing for a gang whose pods 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -69,21 +69,23 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
             made[demand.role, demand.announced] -= had
         left = demand.wanted - had
         if left and not demand.announced:
-            seats = demand.seating.at(demand.at, left)
-            hold_seats(demand.role, demand.seating, seats)
-            left -= int(seats.counts.sum())
+            former = demand.seating.at(demand.at, left)
+            hold_seats(demand.role, demand.seating, former)
+            left -= int(former.counts.sum())
         left = min(left, demand.total())
         if left:
             chosen = demand.seating.choose(left, within=demand.within)
             hold_seats(demand.role, demand.seating, chosen)
-    seats_now = [(hold.role, view.columns.names[hold.row]) for hold in kept]
+    seats = [(hold.role, view.columns.names[hold.row]) for hold in kept]
+    vacancies = vacant(view, gang)
     nearby = _Nearby(view, gang, policy)
-    for vacancy in vacant(view, gang):
-        row = _seat_for(vacancy, gang, nearby)
+    for vacancy in vacancies:
+        row = _seat_for(vacancy, view, nearby)
         if row is not None:
             hold_seats(vacancy.role, vacancy.seating, Seats.one(row))
-        seats_now.append((vacancy.role, vacancy.node if row is None else view.columns.names[row]))
-    gang.repairs = tuple(sorted(seats_now))
+        seats.append((vacancy.role, vacancy.node if row is None else view.columns.names[row]))
+    # Members that wait speak for themselves after a restart; for others it has to be written.
+    gang.repairs = tuple(sorted(seats)) if vacancies or gang.written else ()
     view.record_holds(gang, gang.holds + kept)
 
 
@@ -101,7 +103,7 @@ def keeps_of(gang: Gang, policy: Policy) -> Keeps | None:
     return Keeps(Purpose.REPAIR, gang.repairs, gang.ailing_since + policy.repair_hold)
 
 
-def adopt_keeps(gang: Gang, policy: Policy) -> None:
+def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
     """Take up what an earlier life kept for the gang's repair, and since when.
 
     The shape of who is missing is that of its like; where there is none, nobody can tell.
@@ -110,7 +112,7 @@ def adopt_keeps(gang: Gang, policy: Policy) -> None:
     keeps = gang.facts.keeps
     if keeps is None or keeps.purpose is not Purpose.REPAIR:
         return
-    gang.written = keeps
+    gang.written, view.keeping[gang.key] = keeps, gang
     if not gang.started or gang.ailing_since is not None:
         return
     like = {member.facts.role: member.seating for member in gang.members.values()}
@@ -147,7 +149,7 @@ class _Nearby:
         return rows
 
 
-def _seat_for(vacancy: Vacancy, gang: Gang, nearby: _Nearby) -> int | None:
+def _seat_for(vacancy: Vacancy, view: View, nearby: _Nearby) -> int | None:
     seating = vacancy.seating
     if not seating.total():
         return None
@@ -156,9 +158,5 @@ def _seat_for(vacancy: Vacancy, gang: Gang, nearby: _Nearby) -> int | None:
         return own[0]
     prefer = nearby.of(vacancy.labels)
     if vacancy.shunned:
-        prefer = [_without(rows, own) for rows in prefer]
+        prefer = [np.setdiff1d(rows, own) for rows in (*prefer, view.columns.by_name())]
     return seating.choose(1, prefer).each()[0]
-
-
-def _without(rows: Rows, others: Iterable[int]) -> Rows:
-    return np.setdiff1d(rows, np.array(list(others), np.intp))

@@ -11,14 +11,14 @@ from posse.engine.resources import count, lasting
 from posse.engine.view import View
 
 
-def watch(view: View, gang: Gang, now: float) -> None:
+def watch(view: View, gang: Gang) -> None:
     """Have an eye on the gang from when its minimum is seated to when it has run whole."""
     if not gang.muster.seated or gang.short or gang.started:
         view.starting.pop(gang.key, None)
         gang.seated_since, gang.overdue = None, False
     elif gang.seated_since is None:
         view.starting[gang.key] = gang
-        gang.seated_since = now
+        gang.seated_since = view.now
 
 
 def let_go_overdue(view: View, policy: Policy, now: float) -> Iterator[Release]:
@@ -50,6 +50,12 @@ def release(view: View, gang: Gang, why: str) -> Release:
     seated = sorted(gang.muster.seated, key=lambda member: member.order)
     for member in seated:
         view.leave(member)
+    dismiss(view, gang)
+    return Release(gang.key, tuple((m.facts.uid, m.facts.name) for m in seated), why)
+
+
+def dismiss(view: View, gang: Gang) -> None:
+    """The gang was let go whole, and begins anew like any other."""
     gang.half_since = gang.ailing_since = gang.seated_since = None
     gang.lapsed = gang.overdue = False
     gang.dismissed = True
@@ -60,7 +66,6 @@ def release(view: View, gang: Gang, why: str) -> Release:
     view.starting.pop(gang.key, None)
     view.set_holds(gang, [])
     view.stir(gang)
-    return Release(gang.key, tuple((m.facts.uid, m.facts.name) for m in seated), why)
 
 
 def next_due(view: View, policy: Policy) -> Iterator[float]:

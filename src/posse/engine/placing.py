@@ -8,9 +8,10 @@ from posse.engine.decisions import Cause, HeldSeat, Reason, Seat, Shortage, Star
 from posse.engine.demands import Demand, demands_of, signature_of
 from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.nearing import ANYWHERE, limits, near
-from posse.engine.packing import pack, pack_more
+from posse.engine.overdue import watch
 from posse.engine.policy import Policy
 from posse.engine.quotas import asked_by, budget_of, stop, stops_more
+from posse.engine.relating import concern, has_room, pack, pack_more
 from posse.engine.resources import amount, gravity, words
 from posse.engine.searching import Found
 from posse.engine.shortfalls import Shortfall
@@ -60,15 +61,17 @@ def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
 
 
 def seat(
-    view: View, gang: Gang, policy: Policy, *, need: int, beyond: int = 0
+    view: View, gang: Gang, policy: Policy, *, need: int, beyond: int = 0, afresh: bool = False
 ) -> Placement | Shortfall:
     """Seat `need` waiting members and hold a seat for every absent one, or change nothing.
 
-    Then up to `beyond` further members, as many as there is room for.
+    Then up to `beyond` further members, as many as there is room for. `afresh`: whatever is known
+    of gangs that ask the same.
     """
     demands = demands_of(gang, need)
+    moves = view.columns.moves if concern(view, demands) else None
     signature = signature_of(gang, demands, need, beyond)
-    known = view.shortfalls.recall(signature)
+    known = None if afresh else view.shortfalls.recall(signature)
     if known is not None:
         return known
     seen = view.columns.last_freed
@@ -102,14 +105,19 @@ def seat(
                     attempt.keep()
                     return placement
     ANYWHERE.apply(demands)
+    if moves is not None and not has_room(demands, need):
+        # Whoever comes or goes, it is room that must come first.
+        moves = None
     quota = stops_more(view, gang, demands, budget) if budget is not None and fits else None
-    return Shortfall(signature, demands, proven, surplus=fits, seen=seen, quota=quota)
+    return Shortfall(signature, demands, proven, surplus=fits, seen=seen, quota=quota, moves=moves)
 
 
 def start(view: View, gang: Gang, placement: Placement) -> Start:
     """Give the gang its seats and holds; from here on the view counts them as taken."""
     view.shortfalls.remove(gang)
     view.record_holds(gang, placement.holds)
+    view.hunting.note(gang)
+    gang.kept_until, gang.ended_for = None, ""
     for member, row in placement.seats:
         view.assume(member, row)
         if gang.vacancies:
@@ -117,6 +125,7 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     gang.forget_muster()
     gang.dismissed = False
     gang.entitled = max(gang.entitled or 0, len(gang.muster.seated))
+    watch(view, gang)
     gang.verdict = None
     names = view.columns.names
     held = sorted((hold.role, names[hold.row]) for hold in gang.holds)

@@ -12,10 +12,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from posse.engine.budgets import Budgets
 from posse.engine.columns import Attempt, Columns, Rows
 from posse.engine.eligibility import Eligibility
 from posse.engine.facts import (
     LARGEST,
+    BudgetFacts,
     Constraints,
     GroupFacts,
     NodeFacts,
@@ -24,6 +26,7 @@ from posse.engine.facts import (
     Shape,
 )
 from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
+from posse.engine.hunting import Hunting
 from posse.engine.hypernodes import HyperNodeFacts
 from posse.engine.neighbours import Neighbours
 from posse.engine.queues import QueueTree
@@ -41,6 +44,8 @@ class View:
         self.neighbours = Neighbours(self.columns, self.members)
         self.tree = QueueTree(self.columns)
         self.queues = self.tree.facts
+        # The time of the cycle under way, or of the last one.
+        self.now = 0.0
         # Gangs that changed since the cycle looked at them.
         self.stirred: dict[str, Gang] = {}
         # Gangs that have begun and miss something.
@@ -51,6 +56,10 @@ class View:
         self.keeping: dict[str, Gang] = {}
         # Gangs that have holds.
         self.holding: dict[str, Gang] = {}
+        # Members on their way out whose room is counted on.
+        self.departing: dict[str, Member] = {}
+        self.hunting = Hunting()
+        self.budgets = Budgets()
         # Gangs that did not fit, and those whose verdict is still to be told.
         self.shortfalls = Shortfalls(self.columns, self.tree)
         # The columns' clock when the ailing were last looked at, and the holds last checked.
@@ -97,6 +106,12 @@ class View:
             if gang.facts is not None and gang.facts.queue in names:
                 self.stir(gang)
 
+    def set_budget(self, facts: BudgetFacts) -> None:
+        self.budgets.set(facts)
+
+    def remove_budget(self, namespace: str, name: str) -> None:
+        self.budgets.remove(namespace, name)
+
     # -- groups ------------------------------------------------------------------------------
 
     def set_group(self, facts: GroupFacts) -> None:
@@ -133,6 +148,7 @@ class View:
 
     def _forget(self, gang: Gang) -> None:
         self.shortfalls.remove(gang)
+        self.hunting.forget(gang)
         self.stirred.pop(gang.key, None)
         self.ailing.pop(gang.key, None)
         self.starting.pop(gang.key, None)
@@ -196,6 +212,8 @@ class View:
             self.columns.unrefer(member.row)
             self.neighbours.replace(self.members[member.facts.uid], member)
         self.members[member.facts.uid] = member
+        if member.facts.uid in self.departing:
+            self.departing[member.facts.uid] = member
         if member.facts.gang is not None:
             gang = self.gangs[member.facts.gang]
             gang.members[member.facts.uid] = member
@@ -237,6 +255,10 @@ class View:
         if member.going and member.row != NOWHERE and not member.stuck:
             seating = member.seating
             self.columns.depart(member.row, seating.columns, sign * seating.amounts)
+            if sign > 0:
+                self.departing[member.facts.uid] = member
+            else:
+                del self.departing[member.facts.uid]
 
     # -- what the cycle does -----------------------------------------------------------------
 
@@ -258,15 +280,20 @@ class View:
 
     def let_go(self, holds: Iterable[Hold]) -> None:
         """Make the seats of these holds free, in the columns only."""
-        for hold in holds:
-            self.hold(hold.seating, Seats.one(hold.row), -1)
+        self._hold_each(holds, -1)
 
     def set_holds(self, gang: Gang, holds: list[Hold]) -> None:
         """Replace a gang's holds, columns and all."""
         self.let_go(gang.holds)
-        for hold in holds:
-            self.hold(hold.seating, Seats.one(hold.row))
+        self._hold_each(holds, 1)
         self.record_holds(gang, holds)
+
+    def _hold_each(self, holds: Iterable[Hold], sign: int) -> None:
+        rows: dict[Seating, list[int]] = {}
+        for hold in holds:
+            rows.setdefault(hold.seating, []).append(hold.row)
+        for seating, at in rows.items():
+            self.hold(seating, Seats.at(at), sign)
 
     def record_holds(self, gang: Gang, holds: list[Hold]) -> None:
         """Replace a gang's holds where the columns already count the new ones."""
@@ -301,6 +328,7 @@ class View:
     def stir(self, gang: Gang) -> None:
         gang.forget_muster()
         self.tree.count_again(gang)
+        self.hunting.note(gang)
         self.stirred[gang.key] = gang
 
     def seating(self, shape: Shape) -> Seating:
@@ -350,6 +378,8 @@ class View:
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"
+        going = {m.facts.uid for m in self.members.values() if m.going and m.row != NOWHERE}
+        assert self.departing.keys() == {u for u in going if not self.members[u].stuck}
         for row, node in enumerate(columns.nodes):
             offered = {} if node is None else node.allocatable
             for resource, column in columns.column.items():
