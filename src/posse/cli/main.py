@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "top": ("top", "Show how the GPUs are used."),
     "install": ("install", "Install Posse on a cluster, or upgrade it in place."),
     "uninstall": ("uninstall", "Remove Posse from a cluster; jobs and their kinds stay."),
+    "replay": ("replay", "Decide again what a scheduler recorded, and show what differs."),
     "version": ("version", "Print the version."),
     "apiserver": ("services", "Run the API server of an embedded cluster."),
     "scheduler": ("services", "Run the scheduler."),

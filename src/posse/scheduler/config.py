@@ -31,6 +31,9 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     policy_file: Path | None = None
     """Whose policy takes the place of `policy`, and is followed while the scheduler runs."""
 
+    capture: Path | None = None
+    """The directory in which what is decided, and on what, is recorded."""
+
     debounce: float = 0.003
     """Seconds from the first event to the cycle that answers it."""
 

@@ -7,13 +7,14 @@ Changes reach the view between cycles only, so it never moves under a deciding e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Protocol
 
 from posse.engine.cycle import cycle, wake_at
-from posse.engine.decisions import Release, Start, Verdict, Wait
+from posse.engine.decisions import Decision, Release, Start, Verdict, Wait
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from posse.scheduler.capturing import Capture
 from posse.scheduler.committing import Order
 from posse.scheduler.inbox import Inbox
 from posse.scheduler.observing import Observer
@@ -50,6 +51,7 @@ class Loop:
         *,
         debounce: float,
         before_round: Callable[[], Awaitable[None]],
+        capture: Capture | None = None,
     ) -> None:
         self._inbox = inbox
         self._view = view
@@ -62,6 +64,7 @@ class Loop:
         self._observer = observer
         self._debounce = debounce
         self._before_round = before_round
+        self._capture = capture
         # The engine's time is the wall's as it was when the term began, and never jumps.
         self._epoch = world.now() - world.monotonic()
 
@@ -89,7 +92,7 @@ class Loop:
 
         # 2. Decide. Binds and renewals go on between decisions.
         told = 0
-        for decision in cycle(self._view, self._policy, self._now(), watch.enter):
+        for decision in self._decide(watch.enter):
             match decision:
                 case Start():
                     self._statuses.starts(decision.gang)
@@ -110,6 +113,11 @@ class Loop:
         date = wake_at(self._view, self._policy)
         if date is not None:
             self._inbox.after("", max(_SOONEST, date - self._now()), self._inbox.wake)
+
+    def _decide(self, enter: Callable[[str], None]) -> Iterator[Decision]:
+        now = self._now()
+        decisions = cycle(self._view, self._policy, now, enter)
+        return decisions if self._capture is None else self._capture.watch(now, decisions)
 
     def _now(self) -> float:
         return self._epoch + self._world.monotonic()

@@ -30,6 +30,7 @@ from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.abstaining import Abstainer, SilentRecords
 from posse.scheduler.binding import Binder
+from posse.scheduler.capturing import Capture
 from posse.scheduler.committing import Committer, Order
 from posse.scheduler.config import COMPONENT, SchedulerConfig
 from posse.scheduler.inbox import Inbox
@@ -73,7 +74,8 @@ class Term:
             events = self._recorder = Recorder(connection, world, COMPONENT)
         self._quarantine = Quarantine(events)
         self._inbox = Inbox()
-        view = View()
+        capture = self._capture = _capture(config, world)
+        view = View() if capture is None else capture.view()
         claims = Claims(config.policy.claims or config.claims, config.claim_all)
         reader = self._reader = Reader(view, claims, self._quarantine)
         self._pods = self._cache(POD, Pod, reader.pod, self._pod_seen)
@@ -126,11 +128,19 @@ class Term:
             observer,
             debounce=config.debounce,
             before_round=self._locate_undecodable,
+            capture=capture,
         )
         self._located: dict[Key, tuple[Identity, str]] = {}
 
     async def serve(self) -> None:
         """Until cancelled, or until a write is refused because leadership is in doubt."""
+        try:
+            await self._serve()
+        finally:
+            if self._capture is not None:
+                self._capture.close()
+
+    async def _serve(self) -> None:
         required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
         native = await self._native_groups()
         optional: list[Cache[Any]] = [*self._groups, *native, self._queues]
@@ -267,3 +277,14 @@ class Term:
             phase = status.get("phase") if isinstance(status, dict) else None
             return node if isinstance(node, str) and phase not in ("Succeeded", "Failed") else ""
         return ""
+
+
+def _capture(config: SchedulerConfig, world: World) -> Capture | None:
+    """A record that cannot be begun is done without."""
+    if config.capture is None:
+        return None
+    try:
+        return Capture(config.capture, world, config.policy)
+    except OSError as error:
+        _log.warning("nothing is recorded: %s", error)
+        return None

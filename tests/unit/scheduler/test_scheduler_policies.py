@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from posse.engine.policy import Policy
-from posse.scheduler.choices import BY_FIELD, CHOICES
+from posse.scheduler.choices import BY_FIELD, CHOICES, PolicyError
 from posse.scheduler.fencing import Fence, WriteWhileFrozen
 from posse.scheduler.observing import Observer
-from posse.scheduler.policies import Policies, PolicyError, load_policy, read_policy
+from posse.scheduler.policies import Policies, load_policy, read_policy
 from tests.unit.scheduler.rig import Rig, group, pod
 
 pytestmark = pytest.mark.looptime

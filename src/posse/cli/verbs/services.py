@@ -127,6 +127,13 @@ def _only_beside(**flags: object) -> None:
     metavar="FILE",
     help="The policy, in YAML; followed while it runs.",
 )
+@click.option(
+    "--capture",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="DIR",
+    help="Record there what is decided and on what, for `posse replay`.",
+)
 def scheduler(
     app: App,
     home: Path | None,
@@ -136,14 +143,16 @@ def scheduler(
     metrics_port: int,
     claims: Values,
     policy: Path | None,
+    capture: Path | None,
 ) -> int:
     """Run the scheduler."""
     if home is not None:
-        _only_beside(policy=policy, metrics_port=metrics_port)
+        _only_beside(policy=policy, capture=capture, metrics_port=metrics_port)
         return run_in_home("scheduler", home)
+    from posse.scheduler.choices import PolicyError
     from posse.scheduler.config import SchedulerConfig
     from posse.scheduler.metrics import SchedulerMetrics
-    from posse.scheduler.policies import PolicyError, load_policy
+    from posse.scheduler.policies import load_policy
     from posse.scheduler.program import run
 
     if policy is not None:
@@ -156,6 +165,7 @@ def scheduler(
         identity=identity,
         claims=claims or SchedulerConfig().claims,
         policy_file=policy,
+        capture=capture,
     )
     return _run(
         app,

@@ -74,6 +74,11 @@ class Home:
         return self.path / "policy.yaml"
 
     @property
+    def captures(self) -> Path:
+        """Where the scheduler records what it decides, if its user made the directory."""
+        return self.path / "captures"
+
+    @property
     def store(self) -> Path:
         return self.path / "store.db"
 

@@ -89,7 +89,7 @@ def _tell_address(home: Home, address: Address) -> None:
 
 async def scheduler(home: Home, world: World) -> None:
     from posse.scheduler.config import SchedulerConfig
-    from posse.scheduler.policies import PolicyError
+    from posse.scheduler.choices import PolicyError
     from posse.scheduler.program import run
 
     # The embedded cluster has no other scheduler, so every pod is this one's.
@@ -97,6 +97,7 @@ async def scheduler(home: Home, world: World) -> None:
         identity=home.name(world),
         claim_all=True,
         policy_file=home.policy if home.policy.exists() else None,
+        capture=home.captures if home.captures.is_dir() else None,
     )
     async with AsyncExitStack() as stack:
         metrics = None
