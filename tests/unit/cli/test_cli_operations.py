@@ -21,7 +21,6 @@ from posse.kube.metering import ServiceMetrics
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.states import Address
 from posse.scheduler.metrics import SchedulerMetrics
-from posse.scheduler.policies import _READERS
 from posse.world import World
 
 MANUAL = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -47,10 +46,6 @@ def test_the_manual_speaks_of_no_other_numbers() -> None:
     known = _names(SchedulerMetrics) | _names(ControllersMetrics) | _names(AdmissionMetrics)
     told = set(re.findall(r"\bposse_[a-z_]+", MANUAL))
     assert sorted(name for name in told if name not in known) == []
-
-
-def test_every_key_of_the_policy_is_in_the_manual() -> None:
-    assert [key for key in _READERS if f"| `{key}` |" not in MANUAL] == []
 
 
 @pytest.fixture
