@@ -29,9 +29,9 @@ def in_order(view: View, policy: Policy) -> Iterator[Gang]:
     """
     view.tree.count_by(policy.share_weights)
     line = _Line(view.tree)
-    for key, gang in view.stirred.items():
-        if key not in view.ailing and gang.facts is not None:
-            line.join(gang)
+    for stirred in view.stirred.values():
+        if stirred.key not in view.ailing and stirred.facts is not None:
+            line.join(stirred)
     helped: dict[str, Shortfall] = {}
 
     def enter(shortfall: Shortfall) -> None:

@@ -94,9 +94,10 @@ def seat(
                     continue
                 left = None
                 if budget is not None:
-                    left = budget.after(asked_by(view, demands, found))
-                    if left.exceeded:
+                    asked = asked_by(view, demands, found)
+                    if budget.over(asked).any():
                         continue
+                    left = budget.after(asked)
                 fits = True
                 more = pack_more(view, demands, found, beyond, close, policy, left)
                 placement = _placement(demands, found)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.facts import DEFAULT_QUEUE, NodeFacts, QueueFacts, Requests
@@ -28,6 +29,8 @@ from posse.engine.sharing import fill
 ROOT: Final = "root"
 _TOP: Final = ""
 UNLIMITED: Final = 1 << 62
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)
@@ -236,21 +239,22 @@ class QueueTree:
         """Whether anything limits the queue at all."""
         return self.queue(name).bounded or self._guarantees
 
-    def limit(self, name: str, asked: Ints) -> Limit | None:
-        """The first limit that so much more would exceed, the gravest resource in front."""
-        over = (asked > 0) & (asked > self.room(name))
-        if not over.any():
-            return None
+    def limit(self, name: str, over: Flags, asked: Ints, kept: Ints) -> Limit:
+        """The limit that so much more exceeds, the gravest resource of those over it in front.
+
+        `kept` of what is used is the asker's own.
+        """
         queue = self.queue(name)
         resource, column = self._gravest(over)
-        amount = int(asked[column])
+        amount, own = int(asked[column]), int(kept[column])
         for each in reversed(list(queue.lineage())):
-            most, used = int(self._most[each.row, column]), int(self._used[each.row, column])
+            most = int(self._most[each.row, column])
+            used = int(self._used[each.row, column]) - own
             if used + amount > most:
                 return Limit(resource, amount, most - used, each, most, used)
-        free = int(self._room.free()[column])
-        keepers = self._keepers(queue, column)
+        free = int(self._room.free()[column]) + own
         room = free - int(self._others_unmet(queue)[column])
+        keepers = self._keepers(queue, column)
         return Limit(resource, amount, room, free=free, keepers=keepers)
 
     def eased_since(self, name: str | None, clock: int) -> bool:
@@ -332,6 +336,19 @@ class QueueTree:
         left = self.share_of(top, self._used[top.row] - amounts)
         return left >= self.share_of(against, self._used[against.row] + gain)
 
+    def outranks(self, name: str, other: str) -> int | None:
+        """Whether the queue's branch of the tree counts more than the other's (1), or less (-1).
+
+        None where one of them is part of the other.
+        """
+        common = self._meeting(self.queue(name), other)
+        mine = [each for each in self.queue(name).lineage() if _below(each, common)]
+        theirs = [each for each in self.queue(other).lineage() if _below(each, common)]
+        if not mine or not theirs:
+            return None
+        by = mine[-1].facts.priority - theirs[-1].facts.priority
+        return (by > 0) - (by < 0)
+
     # -- the order of queues -----------------------------------------------------------------
 
     def standing(self, queue: Queue) -> tuple[int, bool, float]:
@@ -356,7 +373,7 @@ class QueueTree:
     def _weight_of(self, resource: str) -> float:
         return next((weight / 1000 for name, weight in self._weights if name == resource), 1.0)
 
-    def _gravest(self, over: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[str, int]:
+    def _gravest(self, over: Flags) -> tuple[str, int]:
         names = [r for r, column in self._columns.column.items() if over[column]]
         resource = min(names, key=gravity)
         return resource, self._columns.column[resource]

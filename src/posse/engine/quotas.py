@@ -8,35 +8,40 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from posse.engine.columns import Ints
 from posse.engine.decisions import Reason, Shortage, Verdict
 from posse.engine.demands import Demand
+from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
-from posse.engine.queues import Limit
+from posse.engine.queues import Flags, Limit
 from posse.engine.resources import amount, count, words
 from posse.engine.shortfalls import Quota
 from posse.engine.view import View
 from posse.engine.wording import are
 
+# Seats it was given before: no quota that was lowered since takes them from it.
+_ITS_OWN = (None, Purpose.REPAIR)
+
 
 class Budget:
-    """What a gang may still take, its own kept seats given back; made before they are.
+    """What a gang may still take, the seats kept for it among that.
 
-    `left` has a huge number where nothing limits it.
+    To be made while these are counted as kept. `left` is huge where nothing limits it.
     """
 
     def __init__(self, view: View, gang: Gang) -> None:
         assert gang.facts is not None
         self._tree = view.tree
         self._queue = gang.facts.queue
-        # The queue may be exceeded already: that much more, or less, the gang has itself.
-        self._kept: Ints = np.zeros(view.columns.used.shape[1], np.int64)
+        width = view.columns.used.shape[1]
+        self._kept: Ints = np.zeros(width, np.int64)
+        own: Ints = np.zeros(width, np.int64)
         for hold in gang.holds:
             self._kept[hold.seating.columns] += hold.seating.amounts
-        self.left: Ints = self._tree.room(self._queue) + self._kept
-        self.taken: NDArray[np.bool_] = np.zeros(len(self.left), bool)
+            if hold.purpose in _ITS_OWN:
+                own[hold.seating.columns] += hold.seating.amounts
+        self.left: Ints = np.maximum(self._tree.room(self._queue) + self._kept, own)
 
     def seats(self, demand: Demand) -> int:
         """How many pods of this demand it allows for."""
@@ -49,19 +54,20 @@ class Budget:
     def after(self, asked: Ints) -> Budget:
         """What is left once so much was taken."""
         rest = copy(self)
-        rest.left, rest.taken = self.left - asked, asked > 0
+        rest.left = self.left - asked
         return rest
 
-    @property
-    def exceeded(self) -> bool:
-        return bool(((self.left < 0) & self.taken).any())
-
-    def bears(self, asked: Ints) -> bool:
-        return not ((asked > 0) & (asked > self.left)).any()
+    def over(self, asked: Ints) -> Flags:
+        """Of which resources so much is too much."""
+        over: Flags = (asked > 0) & (asked > self.left)
+        return over
 
     def limit(self, asked: Ints) -> Limit | None:
-        """What stands against it; asked before anything was taken."""
-        return self._tree.limit(self._queue, asked - self._kept)
+        """What stands against so much in all; to be asked before any was taken."""
+        over = self.over(asked)
+        if not over.any():
+            return None
+        return self._tree.limit(self._queue, over, asked, self._kept)
 
 
 def budget_of(view: View, gang: Gang) -> Budget | None:
@@ -121,7 +127,7 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
     """What keeps the whole gang from starting, before any node is looked at."""
     assert gang.facts is not None
     asked = at_least(view, gang, asked_by(view, demands))
-    if not budget.bears(asked):
+    if budget.over(asked).any():
         economise(budget, demands, need)
         asked = at_least(view, gang, asked_by(view, demands))
     return stopped_by(view, gang, budget, asked)
