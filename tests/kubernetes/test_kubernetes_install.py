@@ -188,7 +188,7 @@ def test_a_kind_is_handed_over_once_its_owner_has_stopped(bare: Bare) -> None:
     bare.posse("uninstall")
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubeflow"}}
     bare.apply(namespace)
-    bare.apply(_operator(), _lease())
+    bare.apply(_operator(), _lease(), _door())
     with renewing(bare, "kubeflow", TRAINING_LEASE):
         _, said = bare.posse("install")
         assert rows(said)["TFJob"][0].startswith("training-operator (kubeflow/training-operator)")
@@ -198,6 +198,7 @@ def test_a_kind_is_handed_over_once_its_owner_has_stopped(bare: Bare) -> None:
         assert "--kinds=MPIJob" in bare.arguments("posse-controllers")
     _, said = bare.posse("install --take=TFJob")
     assert rows(said)["TFJob"][1] == "takes it over"
+    assert "nobody answers webhook tfjob.training-operator.kubeflow.org" in said
     assert "--kinds=MPIJob,TFJob" in bare.arguments("posse-controllers")
 
 
@@ -278,6 +279,31 @@ def _operator() -> dict[str, Any]:
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
         },
+    }
+
+
+def _door() -> dict[str, Any]:
+    """The operator's webhook, which stays when the operator stops."""
+    service = {"namespace": "kubeflow", "name": "training-operator", "path": "/validate"}
+    rule = {
+        "apiGroups": ["kubeflow.org"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["tfjobs"],
+    }
+    webhook = {
+        "name": "tfjob.training-operator.kubeflow.org",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "clientConfig": {"service": service},
+        "rules": [rule],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "validator.training-operator.kubeflow.org"},
+        "webhooks": [webhook],
     }
 
 

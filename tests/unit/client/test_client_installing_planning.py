@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from posse.client.installing.doors import Door
 from posse.client.installing.options import Options, default_image
 from posse.client.installing.owners import Owner
 from posse.client.installing.planning import Plan, Wishes, plan
@@ -149,3 +150,17 @@ def test_monitors_need_their_definition() -> None:
     absent = Survey(unserved=("servicemonitors.monitoring.coreos.com",))
     assert planned(absent).options.monitored is False
     assert planned(Survey()).options.monitored is True
+
+
+@pytest.mark.parametrize(
+    ("take", "warned"), [((), []), (("TFJob",), ["TFJob cannot be created while nobody answers"])]
+)
+def test_webhooks_that_the_old_owner_leaves_behind_are_named(
+    take: tuple[str, ...], warned: list[str]
+) -> None:
+    """They answer for their owner's kinds as long as those are its own."""
+    door = Door("validatingwebhookconfiguration/v", "v.tfjob", "kubeflow/training", ("TFJob",))
+    made = planned(Survey(owners=(STOPPED,), doors=(door,)), take=take)
+    told = [warning for warning in made.warnings if "webhook" in warning]
+    assert [warning.partition(" webhook ")[0] for warning in told] == warned
+    assert all("v.tfjob in validatingwebhookconfiguration/v" in warning for warning in told)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from posse.client.installing.doors import Door, doors_of
 from posse.client.installing.owners import Owner, flags_of, image_name, recognise
 from posse.client.installing.surveying import Survey, look
 from posse.kube.connection import Connection
@@ -257,3 +258,40 @@ async def test_posses_own_lease_is_nobody_elses() -> None:
     async with server(OURS) as connection:
         lease = await hold(connection, OURS, "posse-scheduler")
         assert (await surveyed_while(connection, lease)).owners == ()
+
+
+def webhook(name: str, *resources: str, policy: str = "Fail", group: str = "kubeflow.org") -> Any:
+    rule = {
+        "apiGroups": [group],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": list(resources),
+    }
+    return {
+        "name": name,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": policy,
+        "clientConfig": {"service": {"namespace": "kubeflow", "name": "training-operator"}},
+        "rules": [rule],
+    }
+
+
+@pytest.mark.parametrize("marked", [False, True], ids=["somebody's", "ours"])
+def test_webhooks_of_others_that_hold_up_our_kinds_are_found(marked: bool) -> None:
+    labels = {INSTALLED_LABEL: "true"} if marked else {}
+    hooks = [
+        webhook("tf.x.dev", "tfjobs"),
+        webhook("any.x.dev", "*"),
+        webhook("ignored.x.dev", "tfjobs", policy="Ignore"),
+        webhook("other.x.dev", "pytorchjobs"),
+        webhook("policy.x.dev", "*", group="*"),
+    ]
+    configuration = {"metadata": {"name": "training", "labels": labels}, "webhooks": hooks}
+    found = doors_of(kinds.VALIDATING_WEBHOOK_CONFIGURATION, configuration)
+    by = "validatingwebhookconfiguration/training", "kubeflow/training-operator"
+    wanted = [
+        Door(by[0], "tf.x.dev", by[1], ("TFJob",)),
+        Door(by[0], "any.x.dev", by[1], ("MPIJob", "TFJob")),
+    ]
+    assert found == ([] if marked else wanted)

@@ -58,6 +58,7 @@ def plan(survey: Survey, wishes: Wishes) -> Plan:
     refusals = [verdict.refusal for verdict in verdicts if verdict.refusal]
     warnings = [verdict.warning for verdict in verdicts if verdict.warning]
     installed = survey.installed
+    warnings += _left_behind(survey, [v.row.kind for v in kinds if v.taken])
     if installed is not None and installed.by_helm:
         refusals.insert(0, "Posse was installed here with Helm; let Helm upgrade it")
     image, refused = _image(survey, wishes)
@@ -156,6 +157,16 @@ def _unserved(survey: Survey, kind: Kind) -> str:
         return ""
     served = ", ".join(found.served) or "no version"
     return f"the {kind.qualified} that are defined here serve {served}, not {kind.version}"
+
+
+def _left_behind(survey: Survey, taken: list[str]) -> list[str]:
+    """Webhooks that a stopped owner may no longer answer."""
+    return [
+        f"{' and '.join(kinds)} cannot be created while nobody answers webhook {door}: "
+        "see that somebody does, or delete it"
+        for door in survey.doors
+        if (kinds := [kind for kind in door.kinds if kind in taken])
+    ]
 
 
 def _image(survey: Survey, wishes: Wishes) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from posse.client.installing.doors import Door, doors
 from posse.client.installing.inventory import OPTIONAL
 from posse.client.installing.marking import (
     MANAGED_BY,
@@ -65,6 +66,7 @@ class Survey(msgspec.Struct, frozen=True):
     definitions: dict[str, Definition] = {}
     unserved: tuple[str, ...] = ()
     """The optional kinds that this cluster does not have, by their qualified names."""
+    doors: tuple[Door, ...] = ()
 
 
 async def look(connection: Connection, namespace: str) -> Survey:
@@ -82,6 +84,7 @@ async def look(connection: Connection, namespace: str) -> Survey:
         installed=_installation(ours),
         definitions={d["metadata"]["name"]: _definition(d) for d in definitions},
         unserved=await _unserved(connection),
+        doors=await doors(connection),
     )
 
 
