@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from posse.engine.facts import DEFAULT_QUEUE, Expected, Shape
+from posse.engine.facts import DEFAULT_QUEUE, Expected, Keeps, Requests, Shape, Topology
 from posse.objects import keys
 from posse.objects.groups import PodGroup, PodGroupSpec
 from posse.objects.kinds import (
@@ -24,8 +24,16 @@ from posse.objects.kinds import (
 from posse.objects.meta import Amount
 from posse.objects.pods import Toleration
 from posse.objects.quantity import QuantityError, base_units
+from posse.scheduler.reading.keeps import read_keeps
+from posse.scheduler.reading.minimums import (
+    Times,
+    read_min_resources,
+    read_role_minimums,
+    read_times,
+)
 from posse.scheduler.reading.pods import constraints, created_at, requests
 from posse.scheduler.reading.quarantine import Unreadable
+from posse.scheduler.reading.topologies import read_topology
 
 MOST_EXPECTED = 100_000
 
@@ -66,6 +74,11 @@ class GroupTerms(msgspec.Struct, frozen=True):
     severable: bool = False
     expects: tuple[Expected, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
+    topology: Topology | None = None
+    role_minimums: tuple[tuple[str, int], ...] = ()
+    min_resources: Requests = ()
+    keeps: Keeps | None = None
+    times: Times = Times()
 
 
 def speaking(groups: Mapping[Kind, PodGroup]) -> Kind | None:
@@ -80,11 +93,12 @@ def speaking(groups: Mapping[Kind, PodGroup]) -> Kind | None:
 
 def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
     meta, spec = group.metadata, group.spec
+    least = _native_minimum(spec) if is_native(kind) else min_member(group)
     return GroupTerms(
         uid=meta.uid,
         generation=meta.generation,
         queue=spec.queue or meta.annotations.get(keys.QUEUE_NAME) or DEFAULT_QUEUE,
-        min_member=_native_minimum(spec) if is_native(kind) else min_member(group),
+        min_member=least,
         priority_class=spec.priority_class_name,
         created=created_at(meta),
         ran=ran_before(group, kind),
@@ -93,6 +107,11 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         severable=is_native(kind) and _severable(spec.disruption_mode),
         expects=read_expects(meta.annotations.get(keys.EXPECTS)),
         holds=read_holds(meta.annotations.get(keys.HELD)),
+        topology=read_topology(spec),
+        role_minimums=read_role_minimums(spec, least),
+        min_resources=read_min_resources(spec),
+        keeps=read_keeps(meta.annotations.get(keys.KEEPS)),
+        times=read_times(meta.annotations),
     )
 
 

@@ -10,9 +10,9 @@ from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.kinds import POD_GROUP, Kind
 from posse.objects.meta import Key
 from posse.objects.pods import Pod
-from posse.scheduler.reading.claims import is_alone, minimum_named_by
+from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
 from posse.scheduler.reading.groups import GroupTerms
-from posse.scheduler.reading.pods import Place, created_at
+from posse.scheduler.reading.pods import Place, bound_at, created_at
 from posse.scheduler.reading.priorities import priority_of
 
 
@@ -50,12 +50,18 @@ class Muster:
         self._priorities: dict[int, int] = {}
         self._orphans = 0  # live members that nobody would recreate
         self._bare = 0  # members that say by themselves how many start together
+        self._ended: dict[str, int] = {}  # members that ended well, by role
+        # When the first of its members got a node, since it last had none on any.
+        self.first_bound: float | None = None
 
     def put(self, member: Member) -> None:
         uid = member.pod.metadata.uid
         self.drop(uid)
         self.members[uid] = member
         self._count(member, 1)
+        if member.place.seated:
+            since = bound_at(member.pod)
+            self.first_bound = since if self.first_bound is None else min(since, self.first_bound)
 
     def drop(self, uid: str) -> None:
         member = self.members.pop(uid, None)
@@ -85,7 +91,7 @@ class Muster:
         if self.whole and (ended or self.count(Place.RUNNING) >= self.minimum):
             self.ran = True
         elif not self.seated and not ended:
-            self.ran = False
+            self.ran, self.first_bound = False, None
 
     @property
     def bare(self) -> bool:
@@ -155,7 +161,24 @@ class Muster:
             holds=self.terms.holds,
             recreated=self.recreated,
             severable=self.terms.severable,
+            role_minimums=self._role_minimums(),
+            min_resources=self.terms.min_resources,
+            keeps=self.terms.keeps,
+            began=self.first_bound if self.ran or self.whole else None,
+            start_timeout=self.terms.times.start_timeout,
+            runs_for=self.terms.times.runs_for,
+            min_runtime=self.terms.times.min_runtime,
+            checkpoint_interval=self.terms.times.checkpoint_interval,
+            topology=self.terms.topology,
         )
+
+    def _role_minimums(self) -> tuple[tuple[str, int], ...]:
+        """What each role is still to have: who ended well is not missing."""
+        assert self.terms is not None
+        if not self.ran or not self._ended:
+            return self.terms.role_minimums
+        left = ((role, n - self._ended.get(role, 0)) for role, n in self.terms.role_minimums)
+        return tuple((role, n) for role, n in left if n > 0)
 
     def _bare_terms(self) -> GroupTerms | None:
         """What the pods say of their gang: the most that any of them asks for is what counts."""
@@ -194,6 +217,9 @@ class Muster:
 
     def _count(self, member: Member, step: int) -> None:
         self._counts[member.place] += step
+        if member.place is Place.SUCCEEDED:
+            role = role_of(member.pod)
+            self._ended[role] = self._ended.get(role, 0) + step
         if member.place.finished:
             return
         priority = member.pod.spec.priority or 0

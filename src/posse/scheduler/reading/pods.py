@@ -26,6 +26,12 @@ from posse.scheduler.reading.claims import role_of
 from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.reading.volumes import Volumes
 
+# What a container waits for that is only beginning.
+_BEGINNING = ("", "ContainerCreating", "PodInitializing")
+# What a kubelet says of pods that it does not admit, besides OutOfcpu and the like.
+_REJECTIONS = (
+    "NodeAffinity", "NodeName", "NodePorts", "TopologyAffinityError", "UnexpectedAdmissionError",
+)  # fmt: skip
 CLAIMS_ARE_NOT_ALLOCATED = "has resourceClaims, which Posse does not allocate"
 
 
@@ -75,8 +81,42 @@ def read_pod(pod: Pod, gang: str | None, shape: Shape) -> PodFacts:
         node=pod.spec.node_name or None,
         created=created_at(meta),
         deleting=meta.deletion_timestamp is not None,
+        running=pod.status.phase == "Running",
+        trouble=trouble_of(pod),
         labels=meta.labels,
     )
+
+
+def trouble_of(pod: Pod) -> str:
+    """Why it does not run though it has a node, in its node's word; "" where that says nothing."""
+    status = pod.status
+    if status.phase == "Running" or not pod.spec.node_name:
+        return ""
+    for container in (*status.init_container_statuses, *status.container_statuses):
+        waiting = container.state.waiting
+        if waiting is not None and waiting.reason not in _BEGINNING:
+            return waiting.reason
+    return status.reason
+
+
+def turned_away(pod: Pod) -> bool:
+    """Whether its node would not have it: it ended there without having begun."""
+    reason = pod.status.reason
+    return pod.status.phase == "Failed" and (reason.startswith("OutOf") or reason in _REJECTIONS)
+
+
+def bound_at(pod: Pod) -> float:
+    """When it got its node, as far as anybody says."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            said = condition.last_transition_time
+            break
+    else:
+        said = pod.status.start_time
+    try:
+        return parse_time(said) if said else created_at(pod.metadata)
+    except ValueError as error:
+        raise Unreadable("status.conditions[PodScheduled]", str(error)) from error
 
 
 def created_at(meta: ObjectMeta) -> float:

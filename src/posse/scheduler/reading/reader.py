@@ -18,7 +18,8 @@ from posse.engine.facts import GroupFacts, Shape
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.groups import PodGroup, PriorityClass, Queue
-from posse.objects.kinds import NODE, POD, POD_GROUP, Kind
+from posse.objects.hypernodes import HyperNode
+from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, Kind
 from posse.objects.meta import Key, ObjectMeta
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
@@ -32,9 +33,11 @@ from posse.scheduler.reading.pods import (
     Shapes,
     place_of,
     read_pod,
+    turned_away,
 )
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.queues import read_queue
+from posse.scheduler.reading.topologies import read_hypernode
 
 
 class _Known(msgspec.Struct):
@@ -125,6 +128,23 @@ class Reader:
             self.queues[name] = queue
             self._view.set_queue(read_queue(queue))
         self._touch_all()
+
+    def hypernode(self, change: Change[HyperNode]) -> None:
+        """One that cannot be read joins nothing; those that can stand without it."""
+        node = change.new or change.old
+        if node is None:
+            return
+        name, uid = node.metadata.name, node.metadata.uid
+        if change.new is not None and not node.metadata.deleting:
+            try:
+                self._view.set_hypernode(read_hypernode(node))
+                self._quarantine.discharge(uid)
+                return
+            except Unreadable as error:
+                self._quarantine.admit(HYPER_NODE, node, uid, str(error))
+        else:
+            self._quarantine.discharge(uid)
+        self._view.remove_hypernode(name)
 
     def priority_class(self, change: Change[PriorityClass]) -> None:
         if change.new is not None:
@@ -241,7 +261,7 @@ class Reader:
             except Unreadable as error:
                 problem, counts = str(error), False
         if not counts:
-            self._view.remove_pod(uid)
+            self._view.remove_pod(uid, shunned=turned_away(pod))
         if problem:
             self._quarantine.admit(POD, pod, uid, problem)
         else:
