@@ -122,6 +122,8 @@ POD_GROUP = Kind(
     "scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", True, ("pg", "podgroup-v1beta1")
 )
 QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", False, ("q", "queue-v1beta1"))
+# Drawn by Volcano's tools; used where it is served.
+HYPER_NODE = Kind("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", False, ("hn",))
 MPI_JOB = Kind("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", True, ("mj", "mpij"))
 TF_JOB = Kind("kubeflow.org", "v1", "TFJob", "tfjobs")
 

@@ -16,7 +16,9 @@ from posse.kube.errors import KubeError, NotFound
 from posse.kube.events import Recorder
 from posse.kube.identity import Identity, Malformed
 from posse.objects.groups import PodGroup, PriorityClass, Queue
+from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import (
+    HYPER_NODE,
     NATIVE_POD_GROUPS,
     NODE,
     POD,
@@ -83,6 +85,7 @@ class Term:
         self._groups = [self._group_cache(kind) for kind in POD_GROUPS]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
+        self._hypernodes = self._cache(HYPER_NODE, HyperNode, reader.hypernode)
         submit: Callable[[Order], None]
         outcomes = Outcomes(
             self._inbox, reader, events, world, config.policy, submit=lambda order: submit(order)
@@ -143,7 +146,7 @@ class Term:
     async def _serve(self) -> None:
         required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
         native = await self._native_groups()
-        optional: list[Cache[Any]] = [*self._groups, *native, self._queues]
+        optional: list[Cache[Any]] = [*self._groups, *native, self._queues, self._hypernodes]
         self._observer.watches([*required, *optional])
         async with asyncio.TaskGroup() as tasks:
             if self._recorder is not None:

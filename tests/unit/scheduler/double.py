@@ -27,7 +27,7 @@ _PATH = re.compile(
     r"^(?P<root>/api/v1|/apis/[^/]+/[^/]+)(/namespaces/(?P<namespace>[^/]+))?"
     r"(/(?P<plural>[a-z]+)(/(?P<name>[^/]+))?(/(?P<part>[a-z]+))?)?$"
 )
-_CLUSTER_SCOPED = ("nodes", "queues", "priorityclasses")
+_CLUSTER_SCOPED = ("nodes", "queues", "priorityclasses", "hypernodes")
 
 
 class Write(msgspec.Struct):
@@ -222,7 +222,7 @@ class Api:
             if not self.served:
                 raise Refusal(404, "NotFound")
             return 200, {"resources": [{"name": served} for served in sorted(self.served)]}
-        if plural in ("podgroups", "queues") and plural not in self.served:
+        if plural in ("podgroups", "queues", "hypernodes") and plural not in self.served:
             raise Refusal(404, "NotFound", "the server could not find the requested resource")
         key = (plural, found["namespace"] or "", name or "")
         if method == "GET" and name is None:

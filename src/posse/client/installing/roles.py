@@ -18,6 +18,7 @@ from posse.client.installing.marking import metadata
 from posse.client.installing.options import Options
 from posse.controllers.program import LEASE_NAME as CONTROLLERS
 from posse.objects.kinds import (
+    HYPER_NODE,
     MPI_JOB,
     NATIVE_POD_GROUPS,
     POD_GROUP,
@@ -63,6 +64,8 @@ SCHEDULER_RULES: tuple[Rule, ...] = (
     _EVENTS,
     Rule("scheduling.k8s.io", ("priorityclasses",), READ),
     Rule(QUEUE.group, ("queues",), READ),
+    # Where it is served: the domains of the network.
+    Rule(HYPER_NODE.group, ("hypernodes",), READ),
     *(
         rule
         for group in (*_GROUPS_OF_GANGS, _NATIVE)

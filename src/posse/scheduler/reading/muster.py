@@ -61,7 +61,8 @@ class Muster:
         self._count(member, 1)
         if member.place.seated:
             since = bound_at(member.pod)
-            self.first_bound = since if self.first_bound is None else min(since, self.first_bound)
+            if since is not None and (self.first_bound is None or since < self.first_bound):
+                self.first_bound = since
 
     def drop(self, uid: str) -> None:
         member = self.members.pop(uid, None)
