@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -24,6 +25,7 @@ from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
+from posse.scheduler.reading.groups import INQUEUE
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.quarantine import Records
@@ -73,6 +75,7 @@ class Statuses:
         self._settle = settle
         self._restate = restate
         self.verdicts: dict[str, Verdict] = {}
+        self._waits_since: dict[str, float] = {}
         self._stated: dict[str, _Stated] = {}
         self._backoffs: dict[str, Backoff] = {}
         self._timers: dict[str, tuple[float, asyncio.Handle]] = {}  # when it is due
@@ -82,11 +85,12 @@ class Statuses:
     def waits(self, gang: str, verdict: Verdict) -> None:
         if self.verdicts.get(gang) != verdict:
             self.verdicts[gang] = verdict
+            self._waits_since.setdefault(gang, self._world.monotonic())
             self._look(gang, self._settle)
 
     def starts(self, gang: str) -> None:
         """It has been decided on: whatever kept it waiting is over."""
-        self.verdicts.pop(gang, None)
+        self._clear(gang)
 
     def touched(self, gang: str) -> None:
         """Its objects have changed."""
@@ -109,8 +113,23 @@ class Statuses:
             for _, timer in self._timers.values():
                 timer.cancel()
 
-    def _forget(self, gang: str) -> None:
+    def _awaited(self, muster: Muster) -> bool:
+        """Whether its phase is to change, and somebody may act on that.
+
+        Inqueue is a sign to make the pods; those of a gang that has them all wait for nothing.
+        """
+        if muster.group is None:
+            return False
+        to = phase(muster, self._reader.queues)
+        complete = len(muster.members) >= muster.minimum
+        return muster.group.status.phase != to and not (to == INQUEUE and complete)
+
+    def _clear(self, gang: str) -> None:
         self.verdicts.pop(gang, None)
+        self._waits_since.pop(gang, None)
+
+    def _forget(self, gang: str) -> None:
+        self._clear(gang)
         self._stated.pop(gang, None)
         self._backoffs.pop(gang, None)
         if timer := self._timers.pop(gang, None):
@@ -164,6 +183,12 @@ class Statuses:
             return None
         now = self._world.monotonic()
         stated = self._stated.get(muster.key)
+        if stated is None:
+            # Something else may have to be written before the verdict has stood for its moment.
+            left = self._waits_since.get(muster.key, -math.inf) + self._settle - now
+            if left > _PUNCTUAL:
+                self._look(muster.key, left)
+                return None
         if stated is not None and stated.why == why:
             return why
         if stated is not None and stated.why.reason == why.reason:

@@ -43,6 +43,29 @@ async def test_a_gang_one_seat_short_waits_whole_and_every_pod_says_why(rig: Rig
         assert rig.events("train") == [("Unschedulable", condition["message"])]
 
 
+async def test_a_gang_that_is_still_arriving_says_nothing_but_that_it_is_inqueue(rig: Rig) -> None:
+    rig.nodes(4)
+    async with rig.running():
+        await rig.settle(1)
+        rig.api.put("podgroups", group("train", 4))
+        rig.api.put("pods", pod("train-0", "train"))
+        await rig.until(lambda: rig.phase("train") == "Inqueue", within=0.1)
+        for index in range(1, 4):
+            rig.api.put("pods", pod(f"train-{index}", "train"))
+        await rig.until(lambda: rig.phase("train") == "Running")
+        await rig.settle()
+    assert rig.events("train") == [("Scheduled", "bound 4 pods to 4 nodes")]
+    assert rig.api.sent("PATCH", "/pods/") == []
+
+
+async def test_a_gang_that_is_all_there_goes_without_the_call_for_its_pods(rig: Rig) -> None:
+    rig.nodes(4)
+    rig.gang("train", 4)
+    async with rig.running():
+        await rig.until(lambda: rig.phase("train") == "Running")
+    assert len(rig.api.sent("PATCH", "/podgroups/train/status")) == 1
+
+
 async def test_a_waiting_gang_starts_when_a_node_comes(rig: Rig) -> None:
     rig.nodes(4)
     async with rig.running():
