@@ -12,11 +12,22 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from msgspec.structs import replace
 
 from posse.engine.cycle import cycle
-from posse.engine.decisions import Decision, Keep, Reason, Release, Start, Wait
+from posse.engine.decisions import (
+    Decision,
+    Evict,
+    Keep,
+    Reason,
+    Release,
+    Start,
+    Victim,
+    Wait,
+)
 from posse.engine.facts import (
+    BudgetFacts,
     Constraints,
     Expected,
     GroupFacts,
@@ -185,7 +196,9 @@ def _pod(
 Happening = Callable[[View], None]
 
 
-def arrives(*things: NodeFacts | HyperNodeFacts | Team | PodFacts | QueueFacts) -> Happening:
+def arrives(
+    *things: NodeFacts | HyperNodeFacts | Team | PodFacts | QueueFacts | BudgetFacts,
+) -> Happening:
     """It is there now, or as it is now."""
 
     def happen(view: View) -> None:
@@ -197,6 +210,8 @@ def arrives(*things: NodeFacts | HyperNodeFacts | Team | PodFacts | QueueFacts) 
                     view.set_hypernode(thing)
                 case QueueFacts():
                     view.set_queue(thing)
+                case BudgetFacts():
+                    view.set_budget(thing)
                 case PodFacts():
                     view.set_pod(thing)
                 case Team():
@@ -340,6 +355,32 @@ def keeps(name: str, *seats: tuple[str, str], until: float | None = None) -> Exp
     return Expectation(f"keeps({name}, {seats}, until={until})", check)
 
 
+def evicts(
+    name: str, victims: Mapping[str, int | Sequence[str]], *, on: dict[str, int] | None = None
+) -> Expectation:
+    """Who ends for it: so many pods of each gang, or these; `on`: seats kept per node."""
+
+    def matches(victim: Victim, expected: int | Sequence[str]) -> bool:
+        uids = [uid for uid, _ in victim.pods]
+        if isinstance(expected, int):
+            return len(uids) == expected
+        return sorted(uids) == sorted(expected)
+
+    def check(decision: Decision) -> bool:
+        return (
+            isinstance(decision, Evict)
+            and decision.gang == f"team/{name}"
+            and [v.gang for v in decision.victims] == [f"team/{each}" for each in sorted(victims)]
+            and all(
+                matches(victim, victims[victim.gang.partition("/")[2]])
+                for victim in decision.victims
+            )
+            and (on is None or Counter(seat for _, seat in decision.keeps.seats) == on)
+        )
+
+    return Expectation(f"evicts({name}, {dict(victims)}, on={on})", check)
+
+
 def releases(name: str, *pods: str) -> Expectation:
     def check(decision: Decision) -> bool:
         return (
@@ -371,13 +412,15 @@ class Scenario:
     gangs: Sequence[Team] = ()
     queues: Sequence[QueueFacts] = ()
     hypernodes: Sequence[HyperNodeFacts] = ()
+    budgets: Sequence[BudgetFacts] = ()
     expect: Sequence[Expectation] = ()
     then: Sequence[Turn] = ()
     policy: Policy = field(default_factory=Policy)
 
     def play(self) -> None:
         view = View()
-        there = (*self.queues, *self.nodes, *self.hypernodes, *self.others, *self.gangs)
+        nodes = (*self.nodes, *self.hypernodes)
+        there = (*self.queues, *self.budgets, *nodes, *self.others, *self.gangs)
         first = Turn([arrives(*there)], self.expect)
         now = 0.0
         for number, turn in enumerate([first, *self.then], start=1):
@@ -398,7 +441,9 @@ class Scenario:
 def overfull(view: View) -> dict[tuple[str, str], int]:
     """How much each node is short of each resource, by no fault of the engine's."""
     columns = view.columns
-    room = columns.allocatable - columns.used - columns.held
+    here = columns.allocatable - columns.used
+    # A seat may be held on what is on its way out.
+    room = np.minimum(here, here - columns.held + columns.leaving)
     return {
         (name, resource): int(room[row, at])
         for row, name in enumerate(columns.names)

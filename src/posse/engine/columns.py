@@ -1,9 +1,11 @@
 """Nodes as rows, resources as columns: what each node has, gives and keeps back.
 
 `free = allocatable - used - held`, in whole base units. `leaving` is the part of `used` that is on
-its way out: a seat may be held on it, and is taken up when it is gone. A row belongs to a name, not to a node: a
-pod may be counted on a node before that node is known, and still be counted after it is gone. A
-row is given to another name only when nothing refers to it any more.
+its way out: a seat may be held on it, and is taken up when it is gone.
+
+A row belongs to a name, not to a node: a pod may be counted on a node before that node is known,
+and still be counted after it is gone. A row is given to another name only when nothing refers to
+it any more.
 
 Readers that keep something computed per row ask which rows were touched since they last looked.
 Room that came back for good is marked apart (`freed`): it is the only reason to look again at a

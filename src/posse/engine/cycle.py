@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from posse.engine import healing, preempting
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Decision
 from posse.engine.explaining import explain
-from posse.engine.healing import heal, wake_at
+from posse.engine.healing import heal
 from posse.engine.ordering import in_order
 from posse.engine.placing import Placement, place, start
 from posse.engine.policy import Policy
+from posse.engine.preempting import give_up_overdue, preempt
 from posse.engine.view import View
 
 
@@ -24,8 +26,10 @@ def cycle(
     view: View, policy: Policy, now: float, enter: Callable[[str], None] = lambda phase: None
 ) -> Iterator[Decision]:
     """`enter` is told each phase as it begins."""
-    # 1. Gangs that have begun and miss a member: the seat is theirs before anyone else looks.
+    # 1. What is waited for in vain is given up. Gangs that have begun and miss a member: the seat
+    #    is theirs before anyone else looks.
     enter("heal")
+    yield from give_up_overdue(view, now)
     yield from heal(view, policy, now)
 
     # 2. Everyone else in order: the whole minimum, or nothing.
@@ -37,9 +41,16 @@ def cycle(
         else:
             view.shortfalls.record(gang, outcome)
 
-    # 3. Whoever still waits is told why.
+    # 3. Others end for those who come before them, if that makes room for the whole of them.
+    enter("preempt")
+    yield from preempt(view, policy, now)
+
+    # 4. Whoever still waits is told why.
     enter("explain")
     yield from explain(view, policy)
 
 
-__all__ = ["cycle", "wake_at"]
+def wake_at(view: View, policy: Policy) -> float | None:
+    """When a cycle is due although nothing has happened."""
+    dates = (healing.wake_at(view, policy), preempting.wake_at(view))
+    return min((date for date in dates if date is not None), default=None)

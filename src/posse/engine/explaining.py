@@ -19,12 +19,25 @@ from posse.engine.decisions import Cause, Reason, Shortage, Verdict, Wait
 from posse.engine.eligibility import Bar
 from posse.engine.facts import NodeFacts
 from posse.engine.gangs import Gang
+from posse.engine.making import waits_for_room
 from posse.engine.policy import Policy
+from posse.engine.relating import why_not
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.seating import Seating
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
-from posse.engine.wording import Ask, Told, all_of, are, by_gravity, each, out, selector, sum_of
+from posse.engine.wording import (
+    Ask,
+    Told,
+    all_of,
+    are,
+    by_gravity,
+    each,
+    out,
+    selector,
+    sum_of,
+    with_number,
+)
 
 
 def explain(view: View, policy: Policy) -> Iterator[Wait]:
@@ -67,6 +80,9 @@ def _news(gang: Gang, verdict: Verdict) -> bool:
 
 
 def verdict_of(view: View, shortfall: Shortfall, policy: Policy) -> Verdict:
+    for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
+        if gang.holds and (waits := waits_for_room(view, gang)) is not None:
+            return waits
     if shortfall.quota is not None:
         return shortfall.quota.verdict
     if shortfall.verdict is not None:
@@ -107,6 +123,7 @@ class _Story:
             or self.apart.now()
             or self._busy()
             or self._in_pieces()
+            or self._in_company()
             or self._not_together()
         )
         if self.shortfall.surplus:
@@ -230,6 +247,20 @@ class _Story:
                 f" the nodes seat {seats} of {ask.number} now"
             )
             return Cause.FRAGMENTED, what + self._out(ask), ()
+        return None
+
+    def _in_company(self) -> Told | None:
+        for ask in self.asks:
+            if not ask.demand.related:
+                continue
+            seated, reasons = why_not(self.view, ask.demand, ask.number)
+            if seated < ask.number and reasons:
+                whose = "its pods" if len(self.asks) == 1 else f"its {ask.role} pods"
+                told = "; ".join(
+                    f"{count(number, 'node')} {with_number(why, number)}" for number, why in reasons
+                )
+                what = f"{seated} of {ask.number} of {whose} find a node: {told}"
+                return Cause.COMPANY, what + self._out(ask), ()
         return None
 
     def _not_together(self) -> Told:

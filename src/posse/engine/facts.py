@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from posse.engine.terms import Choice, Preference, Relations
+from posse.engine.terms import Choice, Preference, Relations, Selector
 
 # Amounts per resource in base units (cpu in thousandths), sorted by name, zeros left out.
 Requests = tuple[tuple[str, int], ...]
@@ -194,6 +194,19 @@ class PodFacts(Struct, frozen=True):
     @property
     def namespace(self) -> str:
         return self.name.partition("/")[0]
+
+
+class BudgetFacts(Struct, frozen=True):
+    """How many of the pods of one namespace that match may be ended now. No selector: of none."""
+
+    namespace: str
+    name: str
+    selector: Selector | None
+    allowed: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
 
 
 class QueueFacts(Struct, frozen=True):

@@ -18,6 +18,7 @@ from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.holding import adopt, give_up_lost
 from posse.engine.keeping import adopt_keeps, drop_kept, keep_what_fits, keeps_of
+from posse.engine.making import adopt_made
 from posse.engine.overdue import let_go_overdue, next_due, release, watch
 from posse.engine.placing import Placement, seat, start
 from posse.engine.policy import Policy
@@ -85,6 +86,7 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
             continue
         if not gang.adopted:
             adopt(view, gang)
+            adopt_made(view, gang, now)
             adopt_keeps(view, gang, policy)
         muster = gang.muster
         _note_dismissal(gang)
@@ -217,8 +219,11 @@ def _write_down(view: View, policy: Policy) -> Iterator[Keep]:
         if keeps == gang.written:
             continue
         gang.written = keeps
-        if keeps is None:
-            view.keeping.pop(key, None)
-        else:
+        if keeps is not None:
             view.keeping[key] = gang
-        yield Keep(key, keeps)
+            yield Keep(key, keeps)
+            continue
+        view.keeping.pop(key, None)
+        if not any(hold.purpose in _MADE for hold in gang.holds):
+            # Otherwise it says by now what is kept for another purpose.
+            yield Keep(key, None)

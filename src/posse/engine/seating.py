@@ -38,6 +38,12 @@ class Seats:
     def one(row: int) -> Seats:
         return Seats(np.array([row], np.intp), np.ones(1, np.int64))
 
+    @staticmethod
+    def at(rows: Sequence[int]) -> Seats:
+        """One seat on each of these rows, however often they are named."""
+        distinct, counts = np.unique(np.array(rows, np.intp), return_counts=True)
+        return Seats(distinct, counts.astype(np.int64))
+
     def each(self) -> list[int]:
         """One row per seat."""
         return np.repeat(self.rows, self.counts).tolist()
@@ -111,11 +117,13 @@ class Seating:
         within: Rows | None = None,
         *,
         spread: bool = False,
+        most: int = LARGEST,
     ) -> Seats:
         """The best seats for `count` pods, of which there must be as many (see `total`).
 
         `prefer`: rows to be filled first, the first of them first of all. `within`: all the rows
-        there are to choose from, in the order in which ties are broken.
+        there are to choose from, in the order in which ties are broken. `most`: no more of them
+        on one node; then there must be as many seats as that leaves.
         """
         self._refresh()
         rows = self._table.by_name() if within is None else within
@@ -124,7 +132,7 @@ class Seating:
         counts: list[Ints] = []
         left = count
         for tier in self._tiers(rows, prefer, spread):
-            seats = self._seats[tier]
+            seats = np.minimum(self._seats[tier], most)
             here = min(left, int(seats.sum()))
             pick = _widest if spread else _fewest
             picked, taken = pick(seats, self._grade[tier], here)

@@ -9,7 +9,11 @@ raised. Their own changes and their queue's stir them anyway.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
 
 from posse.engine.columns import Columns, Rows
 from posse.engine.decisions import Cause, Reason, Verdict
@@ -42,6 +46,8 @@ class Shortfall:
     # What had changed for the better, up to here, was looked at.
     seen: int
     quota: Quota | None = None
+    # Who sat where was looked at up to here; None where company does not matter.
+    moves: int | None = None
     # What is to be told of it, where that is not for its demands to tell.
     verdict: Verdict | None = None
     # What kind of reason its gangs were told.
@@ -68,6 +74,13 @@ class Shortfall:
             del self._ranked[0]
         return None
 
+    def ranked(self) -> Iterator[Gang]:
+        """All of its gangs in order."""
+        for rank, key in list(self._ranked):
+            gang = self.gangs.get(key)
+            if gang is not None and gang.facts is not None and gang.rank == rank:
+                yield gang
+
 
 class Shortfalls:
     def __init__(self, columns: Columns, tree: QueueTree) -> None:
@@ -87,6 +100,7 @@ class Shortfalls:
         known = self._known.setdefault(blocked.signature, blocked)
         known.demands, known.proven = blocked.demands, blocked.proven
         known.surplus, known.seen = blocked.surplus, blocked.seen
+        known.moves = blocked.moves
         known.verdict = blocked.verdict
         known.quota = blocked.quota
         if self._of.get(gang.key) is not known:
@@ -105,6 +119,9 @@ class Shortfalls:
 
     def of(self, gang: Gang) -> Shortfall | None:
         return self._of.get(gang.key)
+
+    def each(self) -> Iterable[Shortfall]:
+        return self._known.values()
 
     def recall(self, signature: Signature) -> Shortfall | None:
         """The shortfall of gangs that ask the same, if it still stands."""
@@ -136,10 +153,16 @@ class Shortfalls:
                 return False
         if self._columns.last_altered > since:
             return True
+        if shortfall.moves is not None and self._columns.moves > shortfall.moves:
+            return True
         if self._columns.last_freed <= since:
             return False
         if since not in rows:
             rows[since] = self._columns.freed_since(since)
+        for gang in islice(shortfall.gangs.values(), 1):
+            # Whoever holds seats shares its shortfall with nobody, and they are free to it alone.
+            if gang.holds and np.isin([hold.row for hold in gang.holds], rows[since]).any():
+                return True
         for demand in shortfall.demands:
             key = (id(demand.seating), since)
             if key not in helped:

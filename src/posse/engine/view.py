@@ -218,6 +218,7 @@ class View:
             gang = self.gangs[member.facts.gang]
             gang.members[member.facts.uid] = member
             gang.forget_muster()
+            self.hunting.note(gang)
 
     def _attach(self, member: Member, *, count: bool) -> None:
         self.members[member.facts.uid] = member

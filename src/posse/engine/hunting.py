@@ -1,0 +1,64 @@
+"""For whom victims are still to be looked for: nobody's are looked for twice in vain.
+
+A gang that found no victims is not tried again until something that could help it changed: room
+came back or the gang itself changed (then it is placed, or fails, anew), somebody it may end has
+sat down, ran long enough, or may be ended at last.
+"""
+
+from __future__ import annotations
+
+from posse.engine.gangs import Gang
+
+
+class Hunting:
+    def __init__(self) -> None:
+        # Gangs that have seats, by queue.
+        self.seated: dict[str, dict[str, Gang]] = {}
+        # Those that changed since they were last sorted into queues.
+        self._changed: dict[str, Gang] = {}
+        self._queue_of: dict[str, str] = {}
+        # Spared for now because they have hardly run; until when.
+        self.fresh: dict[str, float] = {}
+        # For whom there was no time to look; they are looked at first of all.
+        self.put_off: dict[str, Gang] = {}
+
+    def note(self, gang: Gang) -> None:
+        """Its seats, or what is known of it, may have changed."""
+        self._changed[gang.key] = gang
+
+    def forget(self, gang: Gang) -> None:
+        self._changed.pop(gang.key, None)
+        self.put_off.pop(gang.key, None)
+        self._leave(gang.key)
+
+    def sort_out(self, now: float) -> dict[str, int]:
+        """Bring the queues up to date: the lowest priority of who is new in each."""
+        for key in [key for key, date in self.fresh.items() if date <= now]:
+            del self.fresh[key]
+            queue = self._queue_of.get(key)
+            if queue is not None:
+                self._changed[key] = self.seated[queue][key]
+        changed, self._changed = self._changed, {}
+        new: dict[str, int] = {}
+        for key, gang in changed.items():
+            self._leave(key)
+            if gang.facts is None or not gang.muster.seated:
+                continue
+            queue = gang.facts.queue
+            self.seated.setdefault(queue, {})[key] = gang
+            self._queue_of[key] = queue
+            new[queue] = min(new.get(queue, gang.facts.priority), gang.facts.priority)
+        return new
+
+    def next_date(self) -> float | None:
+        if self.put_off:
+            return 0.0
+        return min(self.fresh.values(), default=None)
+
+    def _leave(self, key: str) -> None:
+        queue = self._queue_of.pop(key, None)
+        if queue is not None:
+            del self.seated[queue][key]
+            if not self.seated[queue]:
+                del self.seated[queue]
+        self.fresh.pop(key, None)
