@@ -47,6 +47,9 @@ class Queue:
     problem: str = ""
     # Its use, or that of an ancestor, has an upper limit.
     bounded: bool = False
+    # The rows and the weight of its children together.
+    rows_below: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+    weight_below: int = 0
 
     @property
     def name(self) -> str:
@@ -108,9 +111,15 @@ class QueueTree:
         self._most: Ints = np.zeros((1, 8), np.int64)
         self._kept: Ints = np.zeros((1, 8), np.int64)
         self._unmet: Ints = np.zeros((1, 8), np.int64)
+        self._unmet_below: Ints = np.zeros((1, 8), np.int64)
         self._unmet_at = -1
+        # Queues that have children, the deepest first.
+        self._parents: list[Queue] = []
         self._guarantees = False
         self._weights: Requests = ()
+        # One over what the cluster has of each resource, weighed.
+        self._scale: NDArray[np.float64] = np.zeros(8)
+        self._scaled_at = (-1, 0)
         self._room = _Room(columns)
         self._deserved: dict[str, Ints] = {}
         self._deserved_at = (-1, -1)
@@ -266,7 +275,9 @@ class QueueTree:
 
     def count_by(self, weights: Requests) -> None:
         """How much each resource counts in shares, in thousandths."""
-        self._weights = weights
+        if weights != self._weights:
+            self._weights = weights
+            self._scaled_at = (-1, 0)
 
     def share(self, name: str) -> float:
         """How much of what is due to it the queue has: 1 is just its due beside its siblings."""
@@ -281,8 +292,7 @@ class QueueTree:
                 ratio = has / due if due else (np.inf if has else 1.0)
                 most = max(most, float(ratio) * self._weight_of(resource))
             return most
-        siblings = queue.parent.children if queue.parent is not None else [queue]
-        weights = sum(each.weight for each in siblings)
+        weights = queue.weight if queue.parent is None else queue.parent.weight_below
         return self._dominant(used) * weights / queue.weight
 
     def deserved(self, name: str) -> Ints:
@@ -362,13 +372,16 @@ class QueueTree:
     # -- inside ------------------------------------------------------------------------------
 
     def _dominant(self, used: Ints) -> float:
+        """The largest share of any resource that the cluster has."""
         offered = self._columns.offered
-        shares = used / np.maximum(offered, 1) * (offered > 0)
-        for resource, weight in self._weights:
-            column = self._columns.column.get(resource)
-            if column is not None:
-                shares[column] *= weight / 1000
-        return float(shares.max())
+        if self._scaled_at != (self._columns.last_altered, len(offered)):
+            self._scaled_at = (self._columns.last_altered, len(offered))
+            self._scale = (offered > 0) / np.maximum(offered, 1)
+            for resource, weight in self._weights:
+                column = self._columns.column.get(resource)
+                if column is not None:
+                    self._scale[column] *= weight / 1000
+        return float((used * self._scale).max())
 
     def _weight_of(self, resource: str) -> float:
         return next((weight / 1000 for name, weight in self._weights if name == resource), 1.0)
@@ -393,26 +406,19 @@ class QueueTree:
     def _others_unmet(self, queue: Queue) -> Ints:
         """What is kept for queues that are neither this one, nor above it, nor below it."""
         unmet = self._unmet_now()
-        others = np.zeros(unmet.shape[1], np.int64)
-        for each in queue.lineage():
-            if each.parent is not None:
-                for sibling in each.parent.children:
-                    if sibling is not each:
-                        others += unmet[sibling.row]
+        chain = queue.chain
+        others: Ints = (self._unmet_below[chain[1:]] - unmet[chain[:-1]]).sum(axis=0)
         return others
 
     def _unmet_now(self) -> Ints:
         if self._unmet_at != self.clock:
             self._unmet_at = self.clock
-            self._unmet = np.maximum(self._kept - self._used, 0)
-            for queue in self._deepest_first():
-                if queue.children:
-                    below = self._unmet[[child.row for child in queue.children]].sum(axis=0)
-                    np.maximum(self._unmet[queue.row], below, out=self._unmet[queue.row])
+            unmet = self._unmet = np.maximum(self._kept - self._used, 0)
+            self._unmet_below = np.zeros_like(unmet)
+            for queue in self._parents:
+                below = self._unmet_below[queue.row] = unmet[queue.rows_below].sum(axis=0)
+                np.maximum(unmet[queue.row], below, out=unmet[queue.row])
         return self._unmet
-
-    def _deepest_first(self) -> Iterable[Queue]:
-        return reversed([self._top, *self._queues.values()])
 
     def _due(self, queue: Queue) -> Ints:
         known = self._deserved.get(queue.name)
@@ -484,22 +490,17 @@ class QueueTree:
             return
         unsettled, self._unsettled = self._unsettled, {}
         for key, gang in unsettled.items():
-            old = self._charges.get(key)
             queue = gang.queue
             if not queue:
                 continue
+            old = self._charges.get(key)
             used, asked = self._recount(gang)
-            if old is None:
-                self._apply(queue, used, asked)
-            elif old.queue != queue:
-                self._apply(old.queue, -old.used, -old.asked)
-                self._apply(queue, used, asked)
+            if old is not None and old.queue == queue and len(old.used) == len(used):
+                self._apply(queue, used - old.used, asked - old.asked)
             else:
-                width = len(old.used)
-                used_by, asked_by = used.copy(), asked.copy()
-                used_by[:width] -= old.used
-                asked_by[:width] -= old.asked
-                self._apply(queue, used_by, asked_by)
+                if old is not None:
+                    self._apply(old.queue, -old.used, -old.asked)
+                self._apply(queue, used, asked)
             self._charges[key] = Charge(queue, used, asked)
 
     def validate(self, gangs: Iterable[Gang]) -> None:
@@ -538,15 +539,17 @@ class QueueTree:
 
     def _apply(self, name: str, used: Ints, asked: Ints) -> None:
         queue = self._queues.get(name) or self._phantom(name)
-        width = len(used)
+        if len(used) < self._used.shape[1]:
+            more = (0, self._used.shape[1] - len(used))
+            used, asked = np.pad(used, more), np.pad(asked, more)
         if asked.any():
-            self._asked[queue.chain, :width] += asked
+            self._asked[queue.chain] += asked
             self.clock += 1
             self._wanted_at = self.clock
         if used.any():
-            self._used[queue.chain, :width] += used
+            self._used[queue.chain] += used
             self.clock += 1
-            if (used < 0).any():
+            if used.min() < 0:
                 for each in queue.lineage():
                     self._eased[each.name] = self.clock
 
@@ -587,6 +590,10 @@ class QueueTree:
             queue.row = row
             queue.chain = np.array([each.row for each in queue.lineage()], np.intp)
             queue.bounded = any(each.facts.capability for each in queue.lineage())
+        for queue in ordered:
+            queue.rows_below = np.array([child.row for child in queue.children], np.intp)
+            queue.weight_below = sum(child.weight for child in queue.children)
+        self._parents = [queue for queue in reversed(ordered) if queue.children]
         self._queues = {queue.name: queue for queue in ordered[1:]}
         size = (len(ordered), width)
         self._used, self._asked = np.zeros(size, np.int64), np.zeros(size, np.int64)
