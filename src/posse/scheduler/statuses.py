@@ -25,7 +25,6 @@ from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
-from posse.scheduler.reading.groups import INQUEUE
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.quarantine import Records
@@ -112,17 +111,6 @@ class Statuses:
         finally:
             for _, timer in self._timers.values():
                 timer.cancel()
-
-    def _awaited(self, muster: Muster) -> bool:
-        """Whether its phase is to change, and somebody may act on that.
-
-        Inqueue is a sign to make the pods; those of a gang that has them all wait for nothing.
-        """
-        if muster.group is None:
-            return False
-        to = phase(muster, self._reader.queues)
-        complete = len(muster.members) >= muster.minimum
-        return muster.group.status.phase != to and not (to == INQUEUE and complete)
 
     def _clear(self, gang: str) -> None:
         self.verdicts.pop(gang, None)

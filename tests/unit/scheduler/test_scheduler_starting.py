@@ -58,14 +58,6 @@ async def test_a_gang_that_is_still_arriving_says_nothing_but_that_it_is_inqueue
     assert rig.api.sent("PATCH", "/pods/") == []
 
 
-async def test_a_gang_that_is_all_there_goes_without_the_call_for_its_pods(rig: Rig) -> None:
-    rig.nodes(4)
-    rig.gang("train", 4)
-    async with rig.running():
-        await rig.until(lambda: rig.phase("train") == "Running")
-    assert len(rig.api.sent("PATCH", "/podgroups/train/status")) == 1
-
-
 async def test_a_waiting_gang_starts_when_a_node_comes(rig: Rig) -> None:
     rig.nodes(4)
     async with rig.running():
