@@ -128,20 +128,37 @@ class QueueTree:
 
     # -- what is told ------------------------------------------------------------------------
 
-    def set(self, facts: QueueFacts) -> None:
+    def set(self, facts: QueueFacts) -> dict[str, None]:
+        """Answers with the queues that may be other ones to their gangs now."""
+        old = self.facts.get(facts.name)
         self.facts[facts.name] = facts
         for resource, _ in (*facts.capability, *facts.guarantee, *facts.deserved):
             self._columns.column_of(resource)
         self._altered()
+        return self._concerned(facts.name, facts.parent, "" if old is None else old.parent)
 
-    def remove(self, name: str) -> None:
-        self.facts.pop(name, None)
+    def remove(self, name: str) -> dict[str, None]:
+        old = self.facts.pop(name)
         self._altered()
+        return self._concerned(name, old.parent)
 
     def _altered(self) -> None:
         self._stale = True
         self.clock += 1
         self._altered_at = self.clock
+
+    def _concerned(self, *names: str) -> dict[str, None]:
+        """These queues, and those that say they are part of them."""
+        parts: dict[str, list[str]] = {}
+        for facts in self.facts.values():
+            parts.setdefault(facts.parent or ROOT, []).append(facts.name)
+        concerned = dict.fromkeys([names[0]])
+        for name in (found := [names[0]]):
+            for part in parts.get(name, []):
+                if part not in concerned:
+                    concerned[part] = None
+                    found.append(part)
+        return concerned | dict.fromkeys(name for name in names if name)
 
     def count_again(self, gang: Gang) -> None:
         """What this gang takes may have changed."""
@@ -188,14 +205,6 @@ class QueueTree:
 
     def known(self, name: str) -> bool:
         return name == DEFAULT_QUEUE or name in self.facts
-
-    def related(self, name: str) -> dict[str, None]:
-        """The queue, those above it and those below it: whom a change of it may matter to."""
-        queue = self.queue(name)
-        found = [queue]
-        for each in found:
-            found += each.children
-        return dict.fromkeys([q.name for q in found] + [q.name for q in queue.lineage()])
 
     def vector(self, amounts: Mapping[str, int] | Requests) -> Ints:
         """Named amounts by column."""

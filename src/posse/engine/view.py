@@ -84,17 +84,13 @@ class View:
 
     def set_queue(self, facts: QueueFacts) -> None:
         if self.queues.get(facts.name) != facts:
-            related = self.tree.related(facts.name)
-            self.tree.set(facts)
-            self._stir_queues(related | self.tree.related(facts.name))
+            self._stir_queues(self.tree.set(facts))
 
     def remove_queue(self, name: str) -> None:
         if name in self.queues:
-            related = self.tree.related(name)
-            self.tree.remove(name)
-            self._stir_queues(related | self.tree.related(name))
+            self._stir_queues(self.tree.remove(name))
 
-    def charge_to(self, key: str, queue: str) -> None:
+    def set_queue_of(self, key: str, queue: str) -> None:
         """The gang's seats are this queue's, though nothing else may be told of its group."""
         gang = self.gangs.get(key)
         if gang is not None and gang.queue != queue:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from posse.local.apiserver.selectors import SelectorError, field_selector, label_selector
+from posse.local.apiserver.selectors import field_selector, label_selector
 from posse.objects import kinds
 from posse.objects.kinds import Kind
+from posse.objects.selectors import SelectorError
 
 
 def labelled(**labels: str) -> dict[str, Any]:

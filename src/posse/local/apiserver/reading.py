@@ -14,17 +14,13 @@ from posse.local.apiserver.rendering import View
 from posse.local.apiserver.requests import Request
 from posse.local.apiserver.responses import Reply
 from posse.local.apiserver.routing import Target
-from posse.local.apiserver.selectors import (
-    Selector,
-    SelectorError,
-    field_selector,
-    label_selector,
-)
+from posse.local.apiserver.selectors import Selector, field_selector, label_selector
 from posse.local.apiserver.store import Expired, Object, Stored
 from posse.objects import errors
 from posse.objects.errors import FieldError
 from posse.objects.kinds import Kind
 from posse.objects.meta import Key
+from posse.objects.selectors import SelectorError
 
 _PATIENCE = 3.0  # seconds to wait for a revision that is still to come
 _LOST = (
