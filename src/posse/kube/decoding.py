@@ -71,6 +71,15 @@ class _Line(msgspec.Struct, gc=False):
 _line = msgspec.json.Decoder(_Line)
 
 
+class _Event(msgspec.Struct, Generic[T], gc=False):
+    """A line whose object is good, read in one go."""
+
+    type: str
+    object: T
+
+
+_NEWS = ("ADDED", "MODIFIED", "DELETED")
+
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
@@ -79,6 +88,16 @@ def decoder(model: Any) -> msgspec.json.Decoder[Any]:
     found = _decoders.get(model)
     if found is None:
         found = _decoders[model] = msgspec.json.Decoder(Object if model is dict else model)
+    return found
+
+
+_lines: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def _line_of(model: Any) -> msgspec.json.Decoder[Any]:
+    found = _lines.get(model)
+    if found is None:
+        found = _lines[model] = decoder(_Event[model])
     return found
 
 
@@ -116,6 +135,17 @@ def decode_page(
 
 def decode_event(line: bytes, kind: Kind, model: type[T]) -> WatchEvent[T]:
     """One event; an ERROR event raises the error that its Status means."""
+    if model is not dict:
+        try:
+            event = _line_of(model).decode(line)
+            if event.type in _NEWS:
+                return WatchEvent(event.type, event.object, identify(event.object))
+        except BROKEN:
+            return _decode_by_pieces(line, kind, model)
+    return _decode_by_pieces(line, kind, model)
+
+
+def _decode_by_pieces(line: bytes, kind: Kind, model: type[T]) -> WatchEvent[T]:
     try:
         envelope = _line.decode(line)
     except BROKEN as error:
