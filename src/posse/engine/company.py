@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class Tally:
         ids = self.ids if self.counted is None else self.ids[self.counted]
         return np.unique(ids[ids >= 0])
 
-    @property
+    @cached_property
     def single(self) -> bool:
         """Every domain is one node."""
         ids = self.ids[self.ids >= 0]
@@ -65,10 +66,12 @@ class Rule:
     """One thing a pod asks of its company, or its company of it; rows that meet it are left."""
 
     why: str
-    tally: Tally | None
+    tally: Tally
     left: Mask
-    # Another pod like this one, once seated, may take rows from (or give rows to) the next.
+    # Another pod like this one, once seated, may take rows from the next, or give it some.
     binding: bool
+    # It takes exactly the rows of its own domain.
+    alone: bool = True
 
 
 class Company:
@@ -134,6 +137,19 @@ class Company:
             self._neighbours.avoiding(other.facts)
         )
 
+    def kind(self, row: int) -> tuple[object, ...]:
+        """What tells this row from others: its domains, and who is counted in each."""
+        return tuple(
+            (
+                -1 if tally.single else int(tally.ids[row]),
+                int(tally.counts[tally.ids[row]]),
+                tally.counted is None or bool(tally.counted[row]),
+            )
+            if tally.ids[row] >= 0
+            else ()
+            for tally in self._tallies.values()
+        )
+
     def unanchored(self, member: Member) -> tuple[PodTerm, ...]:
         """The affinity terms of a pod that nobody in the cluster meets yet."""
         joins = _relations(member).joins
@@ -154,7 +170,7 @@ class Company:
             return self._count(everywhere, 1, speaks, self._neighbours.claiming(claim))
 
         users = self._tally(("claim", claim), tally)
-        return Rule(f"another pod uses {claim}, which is for one alone", users, ~_any(users), True)
+        return Rule(f"are out, for another pod uses {claim}", users, ~_any(users), True)
 
     def _port(self, port: HostPort) -> Rule:
         def speaks(other: Member) -> bool:
@@ -191,7 +207,7 @@ class Company:
             inside = tally.ids >= 0
             left = inside if first else inside & (tally.here() > 0)
             why = f"have no pod near that its affinity over {term.key} asks for"
-            yield Rule(why, tally, left, first)
+            yield Rule(why, tally, left, first, alone=False)
 
     def _spread(self, member: Member, spreads: tuple[Spread, ...]) -> Iterator[Rule]:
         if not spreads:
@@ -202,10 +218,12 @@ class Company:
             least = int(tally.counts[domains].min()) if len(domains) else 0
             if len(domains) < spread.min_domains:
                 least = 0
-            itself = int(spread.selector is not None and spread.selector.matches(_labels(member)))
+            itself = int(
+                spread.selector is not None and spread.selector.matches(member.facts.labels)
+            )
             left = (tally.ids >= 0) & (tally.here() + itself - least <= spread.max_skew)
             why = f"have too many such pods for its spread over {spread.key}"
-            yield Rule(why, tally, left, tally.speaks(member))
+            yield Rule(why, tally, left, tally.speaks(member), alone=False)
 
     # -- tallies -----------------------------------------------------------------------------
 
@@ -301,7 +319,3 @@ def _any(tally: Tally) -> Mask:
 
 def _relations(member: Member) -> Relations:
     return member.seating.shape.relations or _NOTHING
-
-
-def _labels(member: Member) -> dict[str, str]:
-    return dict(member.facts.labels)

@@ -99,6 +99,8 @@ class Cause(Enum):
     FRAGMENTED = "RoomInPieces"
     APART = "NoDomainHasRoom"
     NOT_TOGETHER = "RolesDoNotFitTogether"
+    # What pods ask of one another: host ports, affinity, spread, claims for one pod alone.
+    COMPANY = "CompanyDoesNotSuit"
     # Of an INCOMPLETE one: there are enough pods, but not of every role.
     ROLE_MISSING = "NotEnoughPodsOfTask"
 

@@ -44,14 +44,14 @@ def pack(
     elastic = sum(demand.wanted for demand in asked) < sum(demand.most for demand in asked)
     if not elastic and any(demand.total() < demand.wanted for demand in asked):
         return None, True
-    for order in _orders(view, asked):
+    for order in orders(view, asked):
         found = _in_turn(view, order, near, policy.spread)
         if found is not None:
             return found, True
     if len(asked) == 1:
         return None, True
     if elastic:
-        for order in _orders(view, asked):
+        for order in orders(view, asked):
             found = _as_fits(view, order, need, near, policy.spread)
             if found is not None:
                 return found, True
@@ -81,7 +81,7 @@ def pack_more(
     return seated
 
 
-def _orders(view: View, demands: list[Demand]) -> Iterator[list[Demand]]:
+def orders(view: View, demands: list[Demand]) -> Iterator[list[Demand]]:
     """Hardest first: by the share of the cluster that one pod asks, then that the role asks."""
     offered = view.columns.offered
 
@@ -109,7 +109,7 @@ def _in_turn(
         if settle:
             for demand in demands:
                 held = demand.seating.at(demand.held(), demand.wanted)
-                found[demand] += _count(view, demand, held)
+                found[demand] += count(view, demand, held)
         for demand in demands:
             left = demand.wanted - len(found[demand])
             if demand.total() < left:
@@ -148,10 +148,10 @@ def _take(view: View, demand: Demand, number: int, near: Sequence[Rows], spread:
     # Devices are worth being near; a pod without any is better off the device nodes.
     prefer = near if demand.seating.asks_devices and not spread else ()
     seats = demand.seating.choose(number, prefer, demand.within, spread=spread)
-    return _count(view, demand, seats)
+    return count(view, demand, seats)
 
 
-def _count(view: View, demand: Demand, seats: Seats) -> list[int]:
+def count(view: View, demand: Demand, seats: Seats) -> list[int]:
     if demand.announced:
         view.hold(demand.seating, seats)
     else:

@@ -78,6 +78,12 @@ def selector(seating: Seating) -> str:
     return f"selector {','.join(f'{key}={value}' for key, value in pairs)}"
 
 
+def with_number(phrase: str, number: int) -> str:
+    """`are near ...`, `have ...` as said of so many."""
+    verb, _, rest = phrase.partition(" ")
+    return phrase if number != 1 else f"{ {'are': 'is', 'have': 'has'}.get(verb, verb) } {rest}"
+
+
 def out(seating: Seating, bars: dict[Bar, list[NodeFacts]]) -> str:
     """`2 nodes are cordoned, 1 node is not ready`: which nodes are out, and why."""
     return ", ".join(

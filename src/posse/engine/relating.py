@@ -1,0 +1,364 @@
+"""Seats for demands whose pods care about one another's company.
+
+Pods that nobody tells apart are seated in one pass wherever that is sure to be right: where what
+they ask of their company cannot change by seating them, or only means one on each node. Else they
+are seated one after another, each looking at where the others are. The two ways agree.
+
+Pods that must be near pods which are not there yet open a domain together: the smallest that has
+room for all of them is tried first. What these attempts leave, a bounded search decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from posse.engine import packing
+from posse.engine.columns import Rows
+from posse.engine.company import Company, Rule
+from posse.engine.demands import Demand
+from posse.engine.facts import LARGEST
+from posse.engine.gangs import Member
+from posse.engine.packing import Allowance
+from posse.engine.policy import Policy
+from posse.engine.searching import Found
+from posse.engine.seating import Seats
+from posse.engine.view import View
+
+_MOST_OPENINGS = 32
+_MOST_SEARCHED = 40
+
+
+def concern(view: View, demands: list[Demand]) -> bool:
+    """Whether company matters to any of them; each is marked."""
+    for demand in demands:
+        demand.related = view.neighbours.concern(demand.members)
+    return any(demand.related for demand in demands)
+
+
+def has_room(demands: list[Demand], need: int) -> bool:
+    """Whether there are seats enough, whoever is near them."""
+    waiting = [demand for demand in demands if not demand.announced]
+    return all(demand.total() >= demand.least for demand in demands) and need <= sum(
+        min(demand.total(), demand.most) for demand in waiting
+    )
+
+
+def pack(
+    view: View, demands: list[Demand], need: int, near: Sequence[Rows], policy: Policy
+) -> tuple[Found | None, bool]:
+    """As `packing.pack`, heeding company where it matters."""
+    if not any(demand.related for demand in demands):
+        return packing.pack(view, demands, need, near, policy)
+    asked = [demand for demand in demands if demand.wanted or (need and demand.most)]
+    elastic = sum(demand.wanted for demand in asked) < sum(demand.most for demand in asked)
+    if not elastic and any(demand.total() < demand.wanted for demand in asked):
+        return None, True
+    attempt = _Attempt(view, Company(view), near, policy)
+    limits = [demand.within for demand in asked]
+    for opened in attempt.openings(asked):
+        found: Found | None = None
+        for order in packing.orders(view, asked):
+            found = attempt.in_turn(order, {demand: demand.wanted for demand in order})
+            if found is None and elastic:
+                found = attempt.as_fits(order, need)
+            if found is not None:
+                break
+        for demand, within in zip(asked, limits, strict=True):
+            demand.within = within
+        if found is not None:
+            return found, True
+        if len(asked) == 1 and attempt.exact and not opened:
+            return None, True
+    return _search(view, asked, need, near, policy)
+
+
+def pack_more(
+    view: View,
+    demands: list[Demand],
+    found: Found,
+    most: int,
+    near: Sequence[Rows],
+    policy: Policy,
+    quota: Allowance | None = None,
+) -> int:
+    """As `packing.pack_more`, heeding company where it matters."""
+    if not any(demand.related for demand in demands):
+        return packing.pack_more(view, demands, found, most, near, policy, quota)
+    attempt = _Attempt(view, Company(view), near, policy)
+    for demand, rows in found.items():
+        for member, row in zip(demand.members, rows, strict=False):
+            attempt.company.seat(member, row)
+    seated = 0
+    for demand in demands:
+        if not demand.announced:
+            rows = found.setdefault(demand, [])
+            number = min(demand.most - len(rows), most - seated)
+            if quota is not None:
+                number = min(number, quota.seats(demand))
+            taken = attempt.fill(demand, number, len(rows))
+            if quota is not None:
+                quota.take(demand, len(taken))
+            rows += taken
+            seated += len(taken)
+    return seated
+
+
+def why_not(view: View, demand: Demand, number: int) -> tuple[int, list[tuple[int, str]]]:
+    """How many of so many pods find a seat, and what keeps the next one off how many nodes."""
+    attempt = _Attempt(view, Company(view), (), Policy())
+    with view.tentatively():
+        seated = len(attempt.fill(demand, number, 0))
+        if seated >= len(demand.members):
+            return seated, []
+        left = _rows(view, demand)
+        left = left[demand.seating.seats()[left] > 0]
+        reasons: list[tuple[int, str]] = []
+        for rule in attempt.company.rules(demand.members[seated]):
+            kept = rule.left[left]
+            if not kept.all():
+                reasons.append((int((~kept).sum()), rule.why))
+            left = left[kept]
+        return seated, reasons
+
+
+@dataclass
+class _Attempt:
+    view: View
+    company: Company
+    near: Sequence[Rows]
+    policy: Policy
+    # Everything so far was seated in a way that leaves nothing to luck.
+    exact: bool = True
+
+    # -- whole gangs -------------------------------------------------------------------------
+
+    def in_turn(self, demands: list[Demand], numbers: dict[Demand, int]) -> Found | None:
+        found: Found = {demand: [] for demand in demands}
+        mark = self.company.mark()
+        with self.view.tentatively() as attempt:
+            for demand in demands:
+                found[demand] = self.fill(demand, numbers[demand], 0)
+                if len(found[demand]) < numbers[demand]:
+                    break
+            else:
+                attempt.keep()
+                return found
+        self.company.back_to(mark)
+        return None
+
+    def as_fits(self, demands: list[Demand], need: int) -> Found | None:
+        """Any members of the roles that have room, where the oldest ones cannot all be seated."""
+        found: Found = {}
+        mark = self.company.mark()
+        with self.view.tentatively() as attempt:
+            for at, demand in enumerate(demands):
+                number = demand.wanted
+                if not demand.announced:
+                    spare = need - sum(d.least for d in demands[at + 1 :] if not d.announced)
+                    number = min(demand.most, spare)
+                found[demand] = self.fill(demand, number, 0)
+                if len(found[demand]) < demand.least:
+                    break
+                if not demand.announced:
+                    need -= len(found[demand])
+            else:
+                if need == 0:
+                    attempt.keep()
+                    return found
+        self.company.back_to(mark)
+        return None
+
+    def openings(self, demands: list[Demand]) -> Iterator[bool]:
+        """Limits the demands, in turn, to each domain that they could open together."""
+        for demand in demands:
+            terms = self.company.unanchored(demand.members[0]) if demand.members else ()
+            if not terms:
+                continue
+            sought = [
+                each
+                for each in demands
+                if each.members and self.company.is_sought(each.members[0], terms)
+            ]
+            if not sought:
+                break
+            drawn = [demand, *(each for each in sought if each is not demand)]
+            limits = [each.within for each in drawn]
+            keys = tuple(term.key for term in terms)
+            for rows in self._together(demand, keys):
+                for each, within in zip(drawn, limits, strict=True):
+                    each.within = rows if within is None else within[np.isin(within, rows)]
+                yield True
+            return
+        yield False
+
+    def _together(self, demand: Demand, keys: tuple[str, ...]) -> list[Rows]:
+        """The rows of each domain of all these labels that has room, the smallest room first."""
+        rows = _rows(self.view, demand)
+        ids = np.stack([self.view.neighbours.domains(key).ids()[rows] for key in keys])
+        rows, ids = rows[(ids >= 0).all(axis=0)], ids[:, (ids >= 0).all(axis=0)]
+        if not len(rows):
+            return []
+        _, which = np.unique(ids, axis=1, return_inverse=True)
+        which = which.reshape(-1)
+        seats = np.bincount(which, demand.seating.seats()[rows]).astype(np.int64)
+        first = np.array([int(np.argmax(which == at)) for at in range(len(seats))])
+        order = np.lexsort((first, seats))
+        enough = [int(at) for at in order if seats[at] >= max(1, demand.least)]
+        return [rows[which == at] for at in enough[:_MOST_OPENINGS]]
+
+    # -- one demand --------------------------------------------------------------------------
+
+    def fill(self, demand: Demand, number: int, first: int) -> list[int]:
+        """Seats for up to `number` of its members from the `first` on; fewer where none is left."""
+        taken: list[int] = []
+        while len(taken) < number:
+            seats = self._next(demand, number - len(taken), first + len(taken))
+            if seats is None:
+                break
+            rows = packing.count(self.view, demand, seats)
+            for member, row in zip(demand.members[first + len(taken) :], rows, strict=False):
+                self.company.seat(member, row)
+            taken += rows
+        return taken
+
+    def _next(self, demand: Demand, number: int, at: int) -> Seats | None:
+        rows, most = _rows(self.view, demand), LARGEST
+        if demand.members:
+            rules = list(self.company.rules(demand.members[at]))
+            rows = _left(rows, rules)
+            number, most = self._at_once(demand.members[at : at + number], rules)
+        seats = demand.seating.seats()[rows]
+        number = min(number, int(np.minimum(seats, most).sum()))
+        if not number:
+            return None
+        held = [np.array([row for row in demand.held() if row in rows], np.intp)]
+        apart = self.policy.spread
+        prefer = [*held, *self.near] if demand.seating.asks_devices and not apart else held
+        return demand.seating.choose(number, prefer, rows, spread=apart, most=most)
+
+    def _at_once(self, members: list[Member], rules: list[Rule]) -> tuple[int, int]:
+        """How many of these may be seated in one pass, and how many of them on one node."""
+        binding = [rule for rule in rules if rule.binding]
+        if not all(rule.alone and rule.tally.single for rule in binding):
+            self.exact = False
+            return 1, 1
+        first, alike = members[0], 1
+        while alike < len(members) and self.company.like(first, members[alike]):
+            alike += 1
+        if alike < len(members):
+            self.exact = False
+        return alike, 1 if binding else LARGEST
+
+
+def _rows(view: View, demand: Demand) -> Rows:
+    return view.columns.by_name() if demand.within is None else demand.within
+
+
+def _left(rows: Rows, rules: list[Rule]) -> Rows:
+    for rule in rules:
+        rows = rows[rule.left[rows]]
+    return rows
+
+
+# -- the last resort -------------------------------------------------------------------------
+
+
+class _OutOfSteps(Exception):
+    pass
+
+
+def _search(
+    view: View, demands: list[Demand], need: int, near: Sequence[Rows], policy: Policy
+) -> tuple[Found | None, bool]:
+    """Look at every placement, up to a bound; rows that nothing tells apart are looked at once."""
+    pods = need + sum(demand.wanted for demand in demands if demand.announced)
+    if pods > _MOST_SEARCHED or not policy.search_steps:
+        return None, False
+    hunt = _Hunt(view, Company(view), demands, policy.search_steps)
+    with view.tentatively() as attempt:
+        try:
+            if not hunt.demand(0, need):
+                return None, True
+        except _OutOfSteps:
+            return None, False
+        attempt.keep()
+    return hunt.found, True
+
+
+@dataclass
+class _Hunt:
+    view: View
+    company: Company
+    demands: list[Demand]
+    steps: int
+    found: Found = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Every tally is there from the start: what tells two rows apart must not grow later.
+        for demand in self.demands:
+            self.found[demand] = []
+            for member in demand.members:
+                for _ in self.company.rules(member):
+                    pass
+        columns = {at for demand in self.demands for at in demand.seating.columns.tolist()}
+        self.columns: Rows = np.array(sorted(columns), np.intp)
+        self.later = [
+            sum(d.most for d in self.demands[at + 1 :] if not d.announced)
+            for at in range(len(self.demands))
+        ]
+
+    def demand(self, at: int, need: int) -> bool:
+        """Seat the demands from `at` on; `need` waiting members are still to be seated."""
+        if at == len(self.demands):
+            return need == 0
+        demand = self.demands[at]
+        if demand.announced:
+            return self._pods(at, demand.wanted, need)
+        least = max(demand.least, need - self.later[at])
+        return any(
+            self._pods(at, number, need - number)
+            for number in range(min(demand.most, need), least - 1, -1)
+        )
+
+    def _pods(self, at: int, left: int, need: int) -> bool:
+        if left == 0:
+            return self.demand(at + 1, need)
+        demand = self.demands[at]
+        member = demand.members[len(self.found[demand])] if demand.members else None
+        rows = _rows(self.view, demand)
+        rows = rows[demand.seating.seats()[rows] > 0]
+        if member is not None:
+            rows = rows[self.company.left(member)[rows]]
+        tried: set[object] = set()
+        for row in rows.tolist():
+            kind = self._kind(row)
+            if kind in tried:
+                continue
+            tried.add(kind)
+            if self.steps == 0:
+                raise _OutOfSteps
+            self.steps -= 1
+            mark = self.company.mark()
+            with self.view.tentatively() as attempt:
+                packing.count(self.view, demand, Seats.one(row))
+                self.found[demand].append(row)
+                if member is not None:
+                    self.company.seat(member, row)
+                if self._pods(at, left - 1, need):
+                    attempt.keep()
+                    return True
+            self.found[demand].pop()
+            self.company.back_to(mark)
+        return False
+
+    def _kind(self, row: int) -> object:
+        free = self.view.columns.free_at(np.array([row], np.intp), self.columns)
+        usable = tuple(
+            bool(demand.seating.eligibility.bars()[row] == 0)
+            and (demand.within is None or row in demand.within)
+            for demand in self.demands
+        )
+        return tuple(free[0].tolist()), usable, self.company.kind(row)
