@@ -9,8 +9,9 @@ that was stopped for a while: it is cut off then, and asked about once more as i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from posse.kube.errors import Unreachable
 from posse.kube.transport import Headers, Query, Response, Stream, Transport, may_leave
@@ -33,8 +34,15 @@ class Fence:
         self._transport = transport
         self._left = left
         self._frozen = frozen
-        self.in_flight = 0
+        self._sent = 0
+        self._flying: dict[int, asyncio.Task[Any]] = {}
+        self._cut_off: dict[int, None] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def in_flight(self) -> int:
         """Writes that have been sent and not been answered."""
+        return len(self._flying)
 
     async def request(
         self,
@@ -54,46 +62,47 @@ class Fence:
             raise WriteWhileFrozen(f"{method} {path}")
         if self._left() <= 0:
             raise LeadershipLost
-        self.in_flight += 1
+        task = asyncio.current_task()
+        assert task is not None
+        asked, number = task.cancelling(), self._sent
+        self._sent += 1
+        self._flying[number] = task
+        if self._alarm is None:
+            self._watch()
+        permission = may_leave.set(self._holds)
         try:
-            with self._cut_off():
-                return await self._transport.request(
-                    method, path, query=query, headers=headers, body=body, timeout=timeout
-                )
+            return await self._transport.request(
+                method, path, query=query, headers=headers, body=body, timeout=timeout
+            )
         except Unreachable:
             if self._left() <= 0:
                 raise LeadershipLost from None
             raise
-        finally:
-            self.in_flight -= 1
-
-    @contextmanager
-    def _cut_off(self) -> Iterator[None]:
-        """Ends the write with LeadershipLost when no time is left, however often renewed before."""
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        assert task is not None
-        asked, lost = task.cancelling(), False
-        alarm: asyncio.TimerHandle
-
-        def ring() -> None:
-            nonlocal alarm, lost
-            if (left := self._left()) > 0:
-                alarm = loop.call_later(left, ring)
-            else:
-                lost = True
-                task.cancel()
-
-        alarm = loop.call_later(self._left(), ring)
-        permission = may_leave.set(lambda: self._left() > 0)
-        try:
-            yield
         except asyncio.CancelledError:
-            if lost and task.uncancel() <= asked:
+            if number in self._cut_off and task.uncancel() <= asked:
                 raise LeadershipLost from None
             raise
         finally:
             may_leave.reset(permission)
-            alarm.cancel()
+            del self._flying[number]
+            self._cut_off.pop(number, None)
+
+    def _holds(self) -> bool:
+        return self._left() > 0
+
+    def _watch(self) -> None:
+        """Ends every write with LeadershipLost when no time is left, however often renewed before.
+
+        One alarm serves all writes: it is set while any is in flight, and looks again when the
+        time that was left has passed.
+        """
+        self._alarm = None
+        if (left := self._left()) <= 0:
+            for number, task in self._flying.items():
+                self._cut_off[number] = None
+                task.cancel()
+        elif self._flying:
+            self._alarm = asyncio.get_running_loop().call_later(left, self._watch)
 
     def stream(
         self,

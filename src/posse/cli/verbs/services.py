@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -257,6 +258,15 @@ def _settings(app: App) -> Settings:
     return load_kubeconfig([Path(named)] if named else None, app.options.context)
 
 
+def _collect_rarely() -> None:
+    """Objects of the API are trees that end with their last reader; only cycles need collecting.
+
+    To look for those after every few hundred new objects, among a hundred thousand pods, would
+    cost more than all decisions.
+    """
+    gc.set_threshold(50_000, 20, 20)
+
+
 def _run(
     app: App,
     listening: tuple[str | None, int],
@@ -277,6 +287,7 @@ def _run(
         force=True,
     )
     settings, world = _settings(app), World.real()
+    _collect_rarely()
 
     async def main() -> None:
         async with AsyncExitStack() as stack:
