@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from posse.engine.decisions import Start, Verdict
+from posse.engine.decisions import Keep, Start, Verdict
 from posse.objects.kinds import Kind
 from posse.scheduler.committing import Order
 from posse.scheduler.reading.reader import Reader
@@ -48,6 +48,11 @@ class Abstainer:
         else:
             names = ", ".join(name for _, name in decision.pods)
             _log.info("frozen: %s would be let go (%s): %s", decision.gang, names, decision.why)
+
+    def keep(self, decision: Keep) -> None:
+        seats = () if decision.keeps is None else decision.keeps.seats
+        named = ", ".join(f"{role} on {node}" for role, node in seats)
+        _log.info("frozen: %s would have kept: %s", decision.gang, named or "nothing")
 
     def waits(self, gang: str, verdict: Verdict) -> None:
         if self.verdicts.get(gang) != verdict:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Protocol
 
 from posse.engine.cycle import cycle, wake_at
-from posse.engine.decisions import Decision, Release, Start, Verdict, Wait
+from posse.engine.decisions import Decision, Keep, Release, Start, Verdict, Wait
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from posse.scheduler.capturing import Capture
@@ -45,6 +45,7 @@ class Loop:
         statuses: Telling,
         outcomes: Outcomes,
         submit: Callable[[Order], None],
+        keep: Callable[[Keep], None],
         world: World,
         policy: Policy,
         observer: Observer,
@@ -59,6 +60,7 @@ class Loop:
         self._statuses = statuses
         self._outcomes = outcomes
         self._submit = submit
+        self._keep = keep
         self._world = world
         self._policy = policy
         self._observer = observer
@@ -99,6 +101,8 @@ class Loop:
                     self._submit(self._order(decision))
                 case Release():
                     self._submit(self._order(decision))
+                case Keep():
+                    self._keep(decision)
                 case Wait():
                     self._statuses.waits(decision.gang, decision.verdict)
                     told += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from posse.engine.decisions import Reason, Verdict
+from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.facts import DEFAULT_QUEUE
 from posse.objects.groups import Queue
 from posse.objects.kinds import COSCHEDULING_POD_GROUP
@@ -76,7 +76,10 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         )
         sentence += f"; pod {barred.pod.metadata.name} {barred.problem}"
     reason = verdict.reason
-    return Waiting(reason.value, _GROUP_REASONS.get(reason, reason.value), sentence)
+    group_reason = _GROUP_REASONS.get(reason, reason.value)
+    if verdict.cause is Cause.ROLE_MISSING:
+        group_reason = verdict.cause.value
+    return Waiting(reason.value, group_reason, sentence)
 
 
 def waiting_by_reason(

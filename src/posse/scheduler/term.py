@@ -36,6 +36,7 @@ from posse.scheduler.capturing import Capture
 from posse.scheduler.committing import Committer, Order
 from posse.scheduler.config import COMPONENT, SchedulerConfig
 from posse.scheduler.inbox import Inbox
+from posse.scheduler.keeping import Keeper
 from posse.scheduler.loop import Loop
 from posse.scheduler.observing import Observer, Standing
 from posse.scheduler.outcomes import Outcomes
@@ -93,7 +94,7 @@ class Term:
         statuses: Statuses | Abstainer
         if frozen:
             statuses = abstainer = Abstainer(reader)
-            submit = abstainer.submit
+            submit, keep = abstainer.submit, abstainer.keep
         else:
             committer = Committer(
                 connection,
@@ -113,8 +114,9 @@ class Term:
                 settle=config.settle,
                 restate=config.restate,
             )
-            submit = committer.submit
-            self._writers = [written.run, committer.run]
+            keeper = Keeper(connection, world, reader)
+            submit, keep = committer.submit, keeper.keep
+            self._writers = [written.run, committer.run, keeper.run]
         self._standing = Standing(
             lambda: waiting_by_reason(reader.musters, statuses.verdicts),
             lambda: len(self._quarantine),
@@ -126,6 +128,7 @@ class Term:
             statuses,
             outcomes,
             submit,
+            keep,
             world,
             config.policy,
             observer,

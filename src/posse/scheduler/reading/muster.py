@@ -139,6 +139,17 @@ class Muster:
         """The member of a group of one."""
         return next(iter(self.members.values()), None)
 
+    @property
+    def queue(self) -> str:
+        """Where it belongs, whether or not the rest of it can be read; "" while nobody knows."""
+        if self.alone:
+            member = self.only
+            named = "" if member is None else member.pod.metadata.annotations.get(keys.QUEUE_NAME)
+            return named or DEFAULT_QUEUE
+        if self.terms is not None:
+            return self.terms.queue
+        return "" if self.group is None else self.group.spec.queue or DEFAULT_QUEUE
+
     def facts(self, classes: dict[Key, PriorityClass]) -> GroupFacts | None:
         """What the engine is to know of the gang; None while it must not be decided on."""
         if self.alone:
@@ -208,7 +219,7 @@ class Muster:
         return GroupFacts(
             key=self.key,
             uid=meta.uid,
-            queue=meta.annotations.get(keys.QUEUE_NAME) or DEFAULT_QUEUE,
+            queue=self.queue,
             priority=member.pod.spec.priority or 0,
             created=created_at(meta),
             min_member=1,

@@ -105,18 +105,15 @@ def turned_away(pod: Pod) -> bool:
     return pod.status.phase == "Failed" and (reason.startswith("OutOf") or reason in _REJECTIONS)
 
 
-def bound_at(pod: Pod) -> float:
-    """When it got its node, as far as anybody says."""
+def bound_at(pod: Pod) -> float | None:
+    """When it got its node, as the API server said; None where nobody can tell."""
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "True":
-            said = condition.last_transition_time
-            break
-    else:
-        said = pod.status.start_time
-    try:
-        return parse_time(said) if said else created_at(pod.metadata)
-    except ValueError as error:
-        raise Unreadable("status.conditions[PodScheduled]", str(error)) from error
+            try:
+                return parse_time(condition.last_transition_time or "")
+            except ValueError:
+                return None
+    return None
 
 
 def created_at(meta: ObjectMeta) -> float:
