@@ -125,3 +125,14 @@ def test_a_distributed_job_fetches_its_code_and_finds_its_peers(
     }
     page = machine.run("posse get sum").stdout
     assert "Your tensorboard will be available on:\n  http://127.0.0.1:3" in page
+
+
+def test_a_job_that_failed_tells_the_last_words_of_who_died_first(machine: ThisMachine) -> None:
+    machine.run(
+        "arena submit tf --name=torn --workers=1 --workerImage=any --clean-task-policy=None"
+        """ "python3 -c 'print(41); print(42); raise SystemExit(3)'" """
+    )
+    eventually(lambda: _status(machine, "torn") == "FAILED", "the job has failed")
+    said = machine.run("posse why torn").stdout
+    assert "torn-chief-0 was the first to die: exit code 3." in said
+    assert said.endswith("\n    41\n    42\n")

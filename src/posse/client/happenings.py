@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -17,23 +16,22 @@ class Happening(msgspec.Struct, frozen=True):
     message: str
 
 
-def read_happenings(
-    events: list[dict[str, Any]], about: Collection[str], now: float
-) -> list[Happening]:
-    mine = [e for e in events if (e.get("involvedObject") or {}).get("uid") in about]
-    mine.sort(key=lambda e: (_when(e), e["metadata"]["name"]))
+def read_happenings(events: list[dict[str, Any]], now: float) -> list[Happening]:
+    """In the order in which they last happened."""
+    mine = sorted(events, key=lambda e: (when(e), e["metadata"]["name"]))
     return [
         Happening(
             source=f"{e['involvedObject'].get('kind', '').lower()}/{e['involvedObject']['name']}",
             type=e.get("type") or "Normal",
-            age=max(0.0, now - parse_time(when)) if (when := _when(e)) else 0.0,
+            age=max(0.0, now - parse_time(last)) if (last := when(e)) else 0.0,
             message=f"[{e.get('reason', '')}] {e.get('message', '')}",
         )
         for e in mine
     ]
 
 
-def _when(event: dict[str, Any]) -> str:
+def when(event: dict[str, Any]) -> str:
+    """The moment it last happened, as it is written."""
     for field in ("lastTimestamp", "eventTime", "firstTimestamp"):
         if event.get(field):
             return str(event[field])

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
 from posse.client.errors import JobExists, JobNotFound, PosseError, TimedOut
-from posse.client.happenings import Happening, read_happenings
+from posse.client.happenings import Happening, read_happenings, when
 from posse.client.jobs import TrainingJob, read_job
 from posse.client.nodes import NodeUse, read_nodes
 from posse.client.submitting.tensorboard import (
@@ -17,9 +17,9 @@ from posse.client.submitting.tensorboard import (
     tensorboard_selector,
 )
 from posse.client.trainers import TRAINERS, Trainer
-from posse.client.why import Explanation, explain, why_not_running
+from posse.client.why import Casualty, Explanation, explain, first_to_die, why_not_running
 from posse.kube.connection import Connection
-from posse.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound
+from posse.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound
 from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import Kind
@@ -28,6 +28,8 @@ from posse.objects.pods import Pod
 
 # A verdict comes milliseconds after the pods; a user who asks at once should not hear "not yet".
 _FIRST_VERDICT = 5.0
+# As many of the last lines of who died are told.
+_LAST_LINES = 5
 # What an earlier job of the same name left behind is gone by then.
 _COLLECTED_WITHIN = 30.0
 _COMPANION_KINDS = {k.kind: k for k in (kinds.CONFIG_MAP, kinds.DEPLOYMENT, kinds.SERVICE)}
@@ -150,12 +152,8 @@ class Training:
     async def events(self, name: str, trainer: Trainer | None = None) -> list[Happening]:
         trainer, job = await self._find(name, trainer)
         pods = await self._pods(job)
-        about = {job["metadata"]["uid"], *(p.metadata.uid for p in pods)}
-        group = await self._group(name, pods)
-        if group is not None:
-            about.add(group.metadata.uid)
-        events = await self._connection.list(kinds.EVENT, self.namespace)
-        return read_happenings(events.items, about, self._connection.world.now())
+        events = await self._events(job, pods, await self._group(name, pods))
+        return read_happenings(events, self._connection.world.now())
 
     async def close(self) -> None:
         await self._connection.close()
@@ -190,7 +188,47 @@ class Training:
         pods = await self._pods(job)
         group = await self._group(name, pods)
         read = read_job(trainer, job, pods, self._connection.world.now())
-        return explain(read, job, pods, group)
+        events = [] if read.status == "RUNNING" else await self._events(job, pods, group)
+        explanation = explain(read, job, pods, group, events)
+        if read.status == "FAILED" and (casualty := first_to_die(pods)) is not None:
+            last = await self._last_words(casualty)
+            explanation = Explanation("\n".join([explanation.sentence, *last]), True)
+        return explanation
+
+    async def _events(
+        self, job: dict[str, Any], pods: list[Pod], group: PodGroup | None
+    ) -> list[dict[str, Any]]:
+        """Events about the job, its group, its launcher's Job and its pods."""
+        about = {job["metadata"]["uid"], *(p.metadata.uid for p in pods)}
+        about.update(o.uid for p in pods for o in p.metadata.owner_references)
+        if group is not None:
+            about.add(group.metadata.uid)
+        launcher = (kinds.JOB.kind, f"{job['metadata']['name']}-launcher")
+        since = job["metadata"].get("creationTimestamp") or ""
+        listed = await self._connection.list(kinds.EVENT, self.namespace)
+        found = []
+        for event in listed.items:
+            regarding = event.get("involvedObject") or {}
+            named = (regarding.get("kind"), regarding.get("name"))
+            if regarding.get("uid") in about or (named == launcher and when(event) >= since):
+                found.append(event)
+        return found
+
+    async def _last_words(self, casualty: Casualty) -> list[str]:
+        """The last lines of who died, where they can still be had."""
+        words = self._connection.logs(
+            casualty.pod,
+            self.namespace,
+            container=casualty.container,
+            tail_lines=_LAST_LINES,
+            previous=casualty.restarted,
+        )
+        try:
+            chunks = [chunk async for chunk in words]
+        except KubeError:
+            return []
+        lines = b"".join(chunks).decode(errors="replace").splitlines()[-_LAST_LINES:]
+        return [f"    {''.join(c if c.isprintable() else ' ' for c in line)}" for line in lines]
 
     async def _group(self, job: str, pods: list[Pod]) -> PodGroup | None:
         """The PodGroup that the pods name, or that has the job's name, in whichever dialect.
