@@ -230,13 +230,15 @@ class QueueTree:
         }
 
     def problems(self) -> dict[str, str]:
-        """What is wrong with queues as they stand to each other, also where they can be used."""
+        """Why nothing may start in some queues."""
         self._settle()
-        found = {q.name: q.problem for q in self._queues.values() if q.problem}
-        for queue in self._queues.values():
-            if queue.name not in found and (why := self._oddity(queue)):
-                found[queue.name] = why
-        return dict(sorted(found.items()))
+        return {name: q.problem for name, q in sorted(self._queues.items()) if q.problem}
+
+    def oddities(self) -> dict[str, str]:
+        """What somebody should look at, though the queues can be used."""
+        self._settle()
+        found = {name: self._oddity(queue) for name, queue in sorted(self._queues.items())}
+        return {name: why for name, why in found.items() if why}
 
     # -- limits ------------------------------------------------------------------------------
 
@@ -475,20 +477,22 @@ class QueueTree:
         return next((each for each in queue.lineage() if id(each) in theirs), None)
 
     def _oddity(self, queue: Queue) -> str:
-        parent = queue.parent
-        if parent is None or not queue.described:
-            return ""
-        for resource, most in queue.facts.capability:
-            column = self._columns.column_of(resource)
-            for each in list(queue.lineage())[1:]:
-                if each is not self._top and most > self._most[each.row, column]:
-                    return (
-                        f"its capability of {resource} is more than queue {each.name}, of which it"
-                        f" is part, may use; the smaller one counts"
-                    )
-        below = sum((self._kept[child.row] for child in queue.children), np.zeros(1, np.int64))
-        if queue.children and (below > self._most[queue.row]).any():
-            return "its queues are guaranteed more than it may use"
+        most = self._most[queue.row]
+        for above in queue.lineage():
+            if above is queue or above is self._top:
+                continue
+            over = (most < UNLIMITED) & (most > self._most[above.row])
+            if over.any():
+                return (
+                    f"its capability of {self._gravest(over)[0]} is more than that of queue"
+                    f" {above.name}, of which it is part; the smaller one counts"
+                )
+        over = self._kept[queue.row] > most
+        if over.any():
+            return f"its guarantee of {self._gravest(over)[0]} is more than its capability"
+        over = self._kept[queue.rows_below].sum(axis=0) > most
+        if over.any():
+            return f"its queues are guaranteed more {self._gravest(over)[0]} than it may use"
         return ""
 
     # -- keeping count -----------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from posse.objects.kinds import Kind
 
 REASON = "Quarantined"
+DOUBTFUL = "Doubtful"
 
 
 class Unreadable(ValueError):
@@ -32,6 +33,7 @@ class Quarantine:
     def __init__(self, events: Records) -> None:
         self._events = events
         self._said: dict[str, str] = {}
+        self._doubted: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._said)
@@ -47,3 +49,12 @@ class Quarantine:
     def discharge(self, uid: str) -> None:
         """It reads well again, or is gone."""
         self._said.pop(uid, None)
+
+    def doubt(self, kind: Kind, regarding: Any, uid: str, why: str) -> None:
+        """It can be used, but hardly is what somebody meant; "" when it is."""
+        if why and self._doubted.get(uid) != why:
+            self._events.record(regarding, DOUBTFUL, why, warning=True, kind=kind)
+        if why:
+            self._doubted[uid] = why
+        else:
+            self._doubted.pop(uid, None)

@@ -19,8 +19,9 @@ from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.groups import PodGroup, PriorityClass, Queue
 from posse.objects.hypernodes import HyperNode
-from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, Kind
+from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
 from posse.objects.meta import Key, ObjectMeta
+from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import Claims
@@ -36,7 +37,7 @@ from posse.scheduler.reading.pods import (
     turned_away,
 )
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
-from posse.scheduler.reading.queues import read_queue
+from posse.scheduler.reading.queues import is_open, read_queue, selects_namespaces
 from posse.scheduler.reading.topologies import read_hypernode
 
 
@@ -53,6 +54,8 @@ class Reader:
     def __init__(self, view: View, claims: Claims, quarantine: Quarantine) -> None:
         self.musters: dict[str, Muster] = {}
         self.queues: dict[str, Queue] = {}
+        self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._queues_changed = False
         self._view = view
         self._claims = claims
         self._quarantine = quarantine
@@ -121,13 +124,31 @@ class Reader:
         if queue is None:
             return
         name = queue.metadata.name
+        before = is_open(name, self.queues)
         if change.new is None:
             self.queues.pop(name, None)
             self._view.remove_queue(name)
+            self._quarantine.discharge(queue.metadata.uid)
+            self._quarantine.doubt(QUEUE, queue, queue.metadata.uid, "")
         else:
             self.queues[name] = queue
-            self._view.set_queue(read_queue(queue))
-        self._touch_all()
+            self._set_queue(queue)
+        if is_open(name, self.queues) != before:
+            self._touch_all()
+
+    def namespace(self, change: Change[Namespace]) -> None:
+        """Its labels say which queues its gangs may use, where those select by labels."""
+        namespace = change.new or change.old
+        if namespace is None:
+            return
+        name = namespace.metadata.name
+        if change.new is None:
+            self._namespaces.pop(name, None)
+        else:
+            self._namespaces[name] = namespace.metadata.labels
+        for queue in self.queues.values():
+            if selects_namespaces(queue):
+                self._set_queue(queue)
 
     def hypernode(self, change: Change[HyperNode]) -> None:
         """One that cannot be read joins nothing; those that can stand without it."""
@@ -221,6 +242,8 @@ class Reader:
 
     def refresh(self) -> dict[str, None]:
         """Tells the view what the changes mean for their gangs; answers with those gangs."""
+        if self._queues_changed:
+            self._judge_queues()
         touched, self._touched = self._touched, {}
         for key in touched:
             muster = self.musters.get(key)
@@ -234,12 +257,32 @@ class Reader:
             if facts is None:
                 if self._told.pop(key, None) is not None:
                     self._view.remove_group(key)
+                if muster.queue:
+                    self._view.set_queue_of(key, muster.queue)
             elif self._told.get(key) != facts:
                 self._told[key] = facts
                 self._view.set_group(facts)
             if muster.empty:
                 del self.musters[key]
         return touched
+
+    def _set_queue(self, queue: Queue) -> None:
+        facts, _ = read_queue(queue, self._namespaces)
+        if self._view.queues.get(facts.name) != facts:
+            self._view.set_queue(facts)
+            self._queues_changed = True
+
+    def _judge_queues(self) -> None:
+        """Says on each queue what is wrong with it, by itself and as part of others."""
+        self._queues_changed = False
+        problems, oddities = self._view.tree.problems(), self._view.tree.oddities()
+        for name, queue in self.queues.items():
+            uid = queue.metadata.uid
+            if name in problems:
+                self._quarantine.admit(QUEUE, queue, uid, problems[name])
+            else:
+                self._quarantine.discharge(uid)
+            self._quarantine.doubt(QUEUE, queue, uid, oddities.get(name, ""))
 
     def _remember(self, pod: Pod) -> None:
         uid = pod.metadata.uid
