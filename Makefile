@@ -6,12 +6,13 @@ PY = $(BIN)/python
 # One worker per core, but never fewer than two: many tests wait for processes, not for a core.
 WORKERS = $(shell $(PY) -c 'import os; print(max(2, min(8, os.cpu_count() or 2)))')
 
-.PHONY: help setup demo test test-kubernetes test-tools check format lock generate bench clean
+.PHONY: help setup demo test test-kubernetes test-peers test-tools check format lock generate bench clean
 
 help:
 	@echo "make demo      see gang scheduling happen on a cluster of its own (about a minute)"
 	@echo "make test      run every test that needs no real Kubernetes"
 	@echo "make test-kubernetes  the cluster tests and more on a real control plane, built with Go if need be"
+	@echo "make test-peers  Volcano's and kubeflow's operators beside Posse, built with Go first"
 	@echo "make test-tools  other people's clients for the tests: kubectl, helm, the Python clients"
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
@@ -37,6 +38,14 @@ test: setup
 test-kubernetes: setup
 	@$(PY) -m tests.kubernetes.building
 	$(PY) -m pytest -q tests/kubernetes
+
+# Builds other people's operators, in some minutes and once: without them `make test-kubernetes`
+# leaves the tests out that meet them, and says so.
+test-peers: setup
+	@$(PY) -m tests.kubernetes.building
+	@$(PY) -m tests.kubernetes.peers.building training-operator mpi-operator vc-controller-manager
+	POSSE_PEERS=1 $(PY) -m pytest -q tests/kubernetes/test_kubernetes_peers.py \
+		tests/kubernetes/test_kubernetes_handover.py
 
 # kubectl of Debian and of today, helm, and the Python clients: where tests do not find them, they
 # say so and skip. Needs the network; Go for helm and today's kubectl, apt for Debian's.

@@ -8,15 +8,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from posse.kube.errors import NotFound
-from posse.local.node.manifests import simulated
 from posse.objects import kinds
-from posse.objects.groups import PodGroup
 from posse.objects.kinds import Kind
-from posse.objects.pods import Pod
 from tests.kubernetes.peers import jobs
 from tests.kubernetes.peers.jobs import Manifest
 from tests.kubernetes.peers.operators import Operators
-from tests.kubernetes.riding import RealBackend, RealRide
+from tests.kubernetes.peers.stories import cluster, pods, run, succeeds, verdict, waits_whole
+from tests.kubernetes.riding import RealRide
 
 pytestmark = pytest.mark.process
 
@@ -25,67 +23,6 @@ TRAINING: dict[str, tuple[Kind, Callable[..., Manifest]]] = {
     "PyTorchJob": (jobs.PYTORCH_JOB, jobs.pytorch_job),
     "MPIJob": (jobs.FIRST_MPI_JOB, jobs.first_mpi_job),
 }
-
-
-@asynccontextmanager
-async def cluster(operators: Operators, nodes: int, gpus: int) -> AsyncIterator[RealRide]:
-    """Simulated nodes and our scheduler, without our controllers."""
-    capacity = {"nvidia.com/gpu": str(gpus), "ephemeral-storage": "100Gi"}
-    made = [
-        simulated({"metadata": {"name": f"node-{index}"}, "status": {"capacity": capacity}})
-        for index in range(nodes)
-    ]
-    async with RealBackend(operators.plane, ("node", "scheduler")).riding(made) as running:
-        yield running
-
-
-async def conditions(running: RealRide, kind: Kind, name: str) -> dict[str, str]:
-    found = await running.connection.get(kind, name, running.namespace)
-    items = (found.get("status") or {}).get("conditions") or []
-    return {item["type"]: item["status"] for item in items}
-
-
-async def succeeds(running: RealRide, kind: Kind, name: str) -> None:
-    async def succeeded() -> bool:
-        now = await conditions(running, kind, name)
-        assert now.get("Failed") != "True", f"{name} has failed"
-        return now.get("Succeeded") == "True"
-
-    await running.until(succeeded, f"{kind.kind} {name} has succeeded")
-
-
-async def pods(running: RealRide, name: str) -> list[Pod]:
-    listed = await running.connection.list(kinds.POD, running.namespace, model=Pod)
-    return [pod for pod in listed.items if pod.metadata.name.startswith(f"{name}-")]
-
-
-async def seated(running: RealRide, name: str) -> int:
-    return sum(1 for pod in await pods(running, name) if pod.spec.node_name)
-
-
-async def verdict(running: RealRide, name: str) -> str:
-    """Why the gang waits, as its PodGroup says it; "" while it says nothing."""
-    listed = await running.connection.list(kinds.POD_GROUP, running.namespace, model=PodGroup)
-    said = [
-        condition.message
-        for group in listed.items
-        for condition in group.status.conditions
-        if group.metadata.name.startswith(name)
-        and (condition.type, condition.status) == ("Unschedulable", "True")
-    ]
-    return said[0] if said else ""
-
-
-async def waits_whole(running: RealRide, name: str, members: int) -> None:
-    """Every pod is there, none has a node, and the group says what is short."""
-
-    async def waits() -> bool:
-        there = len(await pods(running, name)) == members
-        return there and "GPUs" in await verdict(running, name)
-
-    await running.until(waits, f"{name} waits for GPUs")
-    await running.linger(2)
-    assert await seated(running, name) == 0
 
 
 async def one_after_the_other(
@@ -97,16 +34,11 @@ async def one_after_the_other(
     """
     create = running.connection.create
     await create(kind, make("first", 2), running.namespace)
-    await running.until(lambda: _are(running, "first", 2 + beside), "the first gang runs")
+    await run(running, "first", 2 + beside)
     await create(kind, make("second", 3, lasts="1s"), running.namespace)
     await waits_whole(running, "second", 3 + beside)
     assert {pod.spec.scheduler_name for pod in await pods(running, "second")} == {"volcano"}
     await running.connection.delete(kind, "first", running.namespace, propagation="Background")
-
-
-async def _are(running: RealRide, name: str, count: int) -> bool:
-    found = await pods(running, name)
-    return [pod.status.phase for pod in found] == ["Running"] * count
 
 
 @pytest.mark.parametrize("kind", TRAINING)

@@ -109,6 +109,14 @@ def cache(source: Source, environment: Mapping[str, str]) -> Path:
     return Path(home) / "posse" / "peers" / f"{source.directory}-{source.version()}"
 
 
+def main(names: list[str]) -> int:
+    try:
+        for wanted in names or SOURCES:
+            print(program(wanted))
+    except Unavailable as why:
+        print(why, file=sys.stderr)
+    return 0
+
+
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or SOURCES:
-        print(program(wanted))
+    sys.exit(main(sys.argv[1:]))

@@ -6,9 +6,9 @@ are objects without a node to run on, and nothing routes to their webhooks.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +19,11 @@ import pytest
 import yaml
 
 from posse.kube.certificates import create_authority, write_private
+from posse.objects.kinds import QUEUE
 from posse.world import World
 from tests.kubernetes.building import Unavailable
 from tests.kubernetes.peers.building import built, program, sources
-from tests.kubernetes.plane import ControlPlane
+from tests.kubernetes.plane import ADMIN, ControlPlane
 from tests.kubernetes.programs import Program, free_port
 
 PEERS = "POSSE_PEERS"
@@ -83,22 +84,17 @@ class Operators:
             stdin=json.dumps(listed),
         )
 
-    def posse(self, words: str, code: int = 0) -> str:
-        """What the command says, on both of its outputs."""
-        done = subprocess.run(
-            [sys.executable, "-m", "posse", *words.split()],
-            env={
-                "KUBECONFIG": str(self.plane.kubeconfig()),
-                "HOME": str(self._directory),
-                "PATH": os.environ["PATH"],
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
+    async def posse(self, words: str, code: int = 0) -> str:
+        """What the command says, on both of its outputs; everything else goes on meanwhile."""
+        asked = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "posse", *words.split()),
+            env=self._our_environment(),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
-        assert done.returncode == code, f"posse {words}\n{done.stdout}{done.stderr}"
-        return done.stdout + done.stderr
+        said = (await asked.communicate())[0].decode()
+        assert asked.returncode == code, f"posse {words}\n{said}"
+        return said
 
     @contextmanager
     def mpi_operator(self, scheduler: str = "volcano") -> Iterator[Program]:
@@ -148,6 +144,14 @@ class Operators:
 
     @contextmanager
     def volcano_controllers(self) -> Iterator[Program]:
+        """With the root of all queues, which Volcano's own scheduler leaves behind."""
+        root = {
+            "apiVersion": QUEUE.api_version,
+            "kind": QUEUE.kind,
+            "metadata": {"name": "root"},
+            "spec": {"weight": 1, "reclaimable": False},
+        }
+        self.apply(root)
         command = (
             _operator("vc-controller-manager"),
             f"--kubeconfig={self.plane.kubeconfig()}",
@@ -167,10 +171,7 @@ class Operators:
             "--lease-namespace=posse-system",
             "--identity=peer",
         )
-        settings = {
-            "KUBECONFIG": str(self.plane.kubeconfig("posse-controllers")),
-            "PATH": os.environ["PATH"],
-        }
+        settings = self._our_environment("posse-controllers")
         with self._running("posse-controllers", *command, **settings) as started:
             yield started
 
@@ -185,6 +186,10 @@ class Operators:
             assert started.running, f"{name} has ended:\n{started.tail()}"
         finally:
             started.stop()
+
+    def _our_environment(self, user: str = ADMIN) -> dict[str, str]:
+        given = {"KUBECONFIG": str(self.plane.kubeconfig(user)), "HOME": str(self._directory)}
+        return dict(os.environ) | given
 
     def _forget_lease(self, namespace: str, name: str) -> None:
         """The holder of an earlier test is gone and has not said so."""
