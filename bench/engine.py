@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from posse.engine.cycle import cycle
-from posse.engine.decisions import Start
+from posse.engine.decisions import Evict, Start
 from posse.engine.facts import (
     Expected,
     GroupFacts,
@@ -59,12 +59,16 @@ def cluster(nodes: int, gpus: int = 8) -> View:
     return view
 
 
-def gang(view: View, name: str, pods: int, gpus: int = 1, *, launcher: bool = False) -> None:
+def gang(
+    view: View, name: str, pods: int, gpus: int = 1, *, launcher: bool = False, priority: int = 0
+) -> None:
     shape = Shape(requests_of({GPU: gpus, "cpu": 4_000, "memory": 16 << 30}))
     expects: tuple[Expected, ...] = ()
     if launcher:
         expects = (Expected("launcher", 1, Shape(requests_of({"cpu": 1_000}))),)
-    view.set_group(GroupFacts(f"team/{name}", name, min_member=pods, expects=expects))
+    view.set_group(
+        GroupFacts(f"team/{name}", name, min_member=pods, expects=expects, priority=priority)
+    )
     for number in range(pods):
         pod = f"{name}-worker-{number}"
         view.set_pod(PodFacts(pod, f"team/{pod}", shape, gang=f"team/{name}", role="worker"))
@@ -130,6 +134,40 @@ def crowd(gangs: int) -> View:
     return view
 
 
+def contested(nodes: int) -> View:
+    """Every node is full of gangs of lower priority; one of 512 whole nodes comes."""
+    view = cluster(nodes)
+    shape = Shape(requests_of({GPU: 1, "cpu": 4_000, "memory": 16 << 30}))
+    for number in range(nodes):
+        name = f"low-{number:05}"
+        began = -60.0 * (number * 7919 % 997)
+        view.set_group(
+            GroupFacts(f"team/{name}", name, priority=number % 3, min_member=8, began=began)
+        )
+        for at in range(8):
+            pod, node = f"{name}-{at}", f"node-{(number * 8 + at) // 8:05}"
+            view.set_pod(PodFacts(pod, f"team/{pod}", shape, f"team/{name}", "worker", node))
+    decide(view, 0)
+    gang(view, "high", 512, gpus=8, priority=9)
+    return view
+
+
+def preempt(view: View) -> float:
+    """Seconds of the cycle that ends others for the gang, none in vain."""
+    ended = 0
+
+    def run() -> None:
+        nonlocal ended
+        for decision in cycle(view, POLICY, 0.0):
+            if isinstance(decision, Evict):
+                ended += sum(len(victim.pods) for victim in decision.victims)
+
+    seconds = timed(run)
+    if ended != 512 * 8:
+        sys.exit(f"bench: {ended} pods ended, {512 * 8} expected")
+    return seconds
+
+
 def figures() -> list[Figure]:
     placed = many_gangs(5_000, 500, 20)
     decide(placed, 10_000)
@@ -161,6 +199,12 @@ def figures() -> list[Figure]:
             "a fragmented cluster, 200 gangs x 20",
             typical(3, lambda: fragmented(5_000), 4_000),
             4_000,
+        ),
+        Figure(
+            "a gang of 512 x 8 GPUs preempts across 5,000 full nodes",
+            median(preempt(contested(5_000)) for _ in range(3)),
+            512,
+            1.0,
         ),
         Figure("10,000 waiting gangs, nothing new", quiet, limit=0.005),
         Figure("10,000 waiting gangs, one pod ends", event, limit=0.02),

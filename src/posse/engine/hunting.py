@@ -12,11 +12,11 @@ from posse.engine.gangs import Gang
 
 class Hunting:
     def __init__(self) -> None:
-        # Gangs that have seats, by queue.
-        self.seated: dict[str, dict[str, Gang]] = {}
+        # Gangs that have seats, by queue and priority.
+        self.seated: dict[str, dict[int, dict[str, Gang]]] = {}
         # Those that changed since they were last sorted into queues.
         self._changed: dict[str, Gang] = {}
-        self._queue_of: dict[str, str] = {}
+        self._place_of: dict[str, tuple[str, int]] = {}
         # Spared for now because they have hardly run; until when.
         self.fresh: dict[str, float] = {}
         # For whom there was no time to look; they are looked at first of all.
@@ -35,19 +35,19 @@ class Hunting:
         """Bring the queues up to date: the lowest priority of who is new in each."""
         for key in [key for key, date in self.fresh.items() if date <= now]:
             del self.fresh[key]
-            queue = self._queue_of.get(key)
-            if queue is not None:
-                self._changed[key] = self.seated[queue][key]
+            place = self._place_of.get(key)
+            if place is not None:
+                self._changed[key] = self.seated[place[0]][place[1]][key]
         changed, self._changed = self._changed, {}
         new: dict[str, int] = {}
         for key, gang in changed.items():
             self._leave(key)
             if gang.facts is None or not gang.muster.seated:
                 continue
-            queue = gang.facts.queue
-            self.seated.setdefault(queue, {})[key] = gang
-            self._queue_of[key] = queue
-            new[queue] = min(new.get(queue, gang.facts.priority), gang.facts.priority)
+            queue, priority = gang.facts.queue, gang.facts.priority
+            self.seated.setdefault(queue, {}).setdefault(priority, {})[key] = gang
+            self._place_of[key] = (queue, priority)
+            new[queue] = min(new.get(queue, priority), priority)
         return new
 
     def next_date(self) -> float | None:
@@ -56,9 +56,13 @@ class Hunting:
         return min(self.fresh.values(), default=None)
 
     def _leave(self, key: str) -> None:
-        queue = self._queue_of.pop(key, None)
-        if queue is not None:
-            del self.seated[queue][key]
-            if not self.seated[queue]:
+        place = self._place_of.pop(key, None)
+        if place is not None:
+            queue, priority = place
+            levels = self.seated[queue]
+            del levels[priority][key]
+            if not levels[priority]:
+                del levels[priority]
+            if not levels:
                 del self.seated[queue]
         self.fresh.pop(key, None)

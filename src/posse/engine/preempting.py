@@ -23,13 +23,13 @@ from posse.engine.making import awaited, made
 from posse.engine.overdue import dismiss
 from posse.engine.placing import Placement, seat, start
 from posse.engine.policy import Policy
-from posse.engine.preying import Prey
+from posse.engine.preying import Prey, Quarry
 from posse.engine.shortfalls import Shortfall
 from posse.engine.victims import Unit
 from posse.engine.view import View
 
 # Searches in one cycle; for whom no time is left, the next cycle looks.
-_SEARCHES = 32
+_SEARCHES = 16
 
 
 def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | Start]:
@@ -45,6 +45,7 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
 
     for shortfall in hunters:
         enter(shortfall)
+    quarry = Quarry(view, policy, now)
     searches = 0
     while heap:
         _, key = heappop(heap)
@@ -52,15 +53,18 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
         blocked = None if gang is None else view.shortfalls.of(gang)
         if gang is None or blocked is None:
             continue
+        if not quarry.has_any_for(gang):
+            continue
         if searches >= _SEARCHES:
             view.hunting.put_off[key] = gang
             continue
-        prey = Prey(view, gang, policy, now)
+        prey = Prey(view, gang, policy, quarry)
         plan = prey.plan()
         searches += prey.searched
         if plan is None:
             continue
         units, placement = plan
+        quarry.changed()
         yield _carry_out(view, gang, units, placement, policy, now)
         for waiting in (gang, *(unit.gang for unit in units if unit.whole)):
             yield from _wait(view, waiting, policy)

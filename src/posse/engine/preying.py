@@ -9,13 +9,15 @@ that costs less. Everything is tried in tentative statements; nothing is left of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
 from posse.engine.columns import Ints, Rows
+from posse.engine.demands import Demand
 from posse.engine.gangs import Gang, Member
 from posse.engine.placing import Placement, seat
 from posse.engine.policy import Policy
@@ -23,22 +25,126 @@ from posse.engine.seating import Seating, Seats
 from posse.engine.victims import Unit, fresh_until, spare_members, spared, together, units_of
 from posse.engine.view import View
 
-# Single units that are tried by themselves.
+# Single units that are tried by themselves, of so many that are looked at.
 _SINGLES = 24
+_LOOKED_AT = 2_000
 
 Plan = tuple[list[Unit], Placement]
+
+
+class Quarry:
+    """Who may be ended by whom, worked out once for all that look for victims in one cycle."""
+
+    def __init__(self, view: View, policy: Policy, now: float) -> None:
+        self._view = view
+        self._policy = policy
+        self._now = now
+        self._pieces: dict[str, list[Unit]] = {}
+        self._within: dict[tuple[str, int], list[Unit]] = {}
+        self._across: dict[str, dict[str, list[Unit]]] = {}
+        self._most: dict[tuple[str, int], dict[Seating, int]] = {}
+
+    def within(self, queue: str, priority: int) -> list[Unit]:
+        """Units of the queue that are of lower priority."""
+        if not self._policy.preemption:
+            return []
+        key = (queue, priority)
+        if key not in self._within:
+            lower = self._view.hunting.seated.get(queue, {})
+            self._within[key] = [
+                unit
+                for level in sorted(lower)
+                if level < priority
+                for gang in lower[level].values()
+                for unit in self._units_of(gang)
+            ]
+        return self._within[key]
+
+    def across(self, queue: str) -> dict[str, list[Unit]]:
+        """Units of the queues that this one may take from at all."""
+        if not self._policy.reclaim:
+            return {}
+        if queue not in self._across:
+            tree = self._view.tree
+            found: dict[str, list[Unit]] = {}
+            for giver, levels in sorted(self._view.hunting.seated.items()):
+                standing = None if giver == queue else tree.outranks(queue, giver)
+                if standing is None or standing < 0:
+                    continue
+                if not tree.may_give(giver, np.minimum(tree.allocated(giver), 1), queue):
+                    continue
+                units = [
+                    unit
+                    for level in sorted(levels)
+                    for gang in levels[level].values()
+                    for unit in self._units_of(gang)
+                ]
+                if units:
+                    found[giver] = units
+            self._across[queue] = found
+        return self._across[queue]
+
+    def has_any_for(self, gang: Gang) -> bool:
+        assert gang.facts is not None
+        queue = gang.facts.queue
+        return bool(self.within(queue, gang.facts.priority) or self.across(queue))
+
+    def most(self, gang: Gang, seating: Seating) -> int:
+        """The seats there would be if all ended whom the gang may end."""
+        assert gang.facts is not None
+        queue, priority = gang.facts.queue, gang.facts.priority
+        known = self._most.setdefault((queue, priority), {})
+        if seating not in known:
+            wanted = {seating: None, **{d.seating: None for d in self._demands(queue, priority)}}
+            units = [*self.within(queue, priority)]
+            for theirs in self.across(queue).values():
+                units += theirs
+            trials = _Trials(self._view, gang, self._policy)
+            with trials.begun():
+                pile = _Pile(units)
+                trials.end_first(pile, len(units))
+                for each in wanted:
+                    known[each] = each.total()
+                trials.rejoin(units)
+        return known[seating]
+
+    def _demands(self, queue: str, priority: int) -> Iterator[Demand]:
+        """Of all that wait in the same place: they will ask next."""
+        for shortfall in self._view.shortfalls.each():
+            first = shortfall.first()
+            facts = None if first is None else first.facts
+            if facts is not None and (facts.queue, facts.priority) == (queue, priority):
+                yield from shortfall.demands
+
+    def changed(self) -> None:
+        """Somebody was ended: all of it is worked out anew."""
+        for known in (self._pieces, self._within, self._across, self._most):
+            known.clear()
+
+    def _units_of(self, gang: Gang) -> list[Unit]:
+        units = self._pieces.get(gang.key)
+        if units is None:
+            units = []
+            if gang.facts is not None and not spared(gang, self._policy):
+                fresh = fresh_until(gang, self._policy, self._now)
+                if fresh is None:
+                    units = units_of(gang, self._now)
+                elif fresh < float("inf"):
+                    self._view.hunting.fresh[gang.key] = fresh
+            self._pieces[gang.key] = units
+        return units
 
 
 class Prey:
     """What one gang may end, and the search among it."""
 
-    def __init__(self, view: View, gang: Gang, policy: Policy, now: float) -> None:
+    def __init__(self, view: View, gang: Gang, policy: Policy, quarry: Quarry) -> None:
         assert gang.facts is not None
         self._view = view
         self._gang = gang
         self._facts = gang.facts
         self._policy = policy
-        self._now = now
+        self._quarry = quarry
         self._width = view.columns.used.shape[1]
         self._asked = self._all_it_asks()
         self._trials = _Trials(view, gang, policy)
@@ -47,10 +153,19 @@ class Prey:
 
     def plan(self) -> Plan | None:
         """Whom to end, and where the gang would sit then; nobody, where enough is going anyway."""
-        within = self._within_queue() if self._policy.preemption else []
+        quarry, queue = self._quarry, self._facts.queue
+        within = quarry.within(queue, self._facts.priority)
+        if any(quarry.most(self._gang, s) < n for s, n in self._trials.least.items()):
+            return None
         if within and (found := self._search(self._allowed(within))):
             return found
-        across = self._across_queues() if self._policy.reclaim else []
+        across = [
+            unit
+            for giver, units in quarry.across(queue).items()
+            if self._view.tree.outranks(queue, giver) == 1
+            or self._view.tree.may_take(queue, self._asked, giver)
+            for unit in units
+        ]
         return self._search(self._allowed(within + across)) if across else None
 
     # -- who may be ended --------------------------------------------------------------------
@@ -64,46 +179,10 @@ class Prey:
             asked[absent.seating.columns] += absent.count * absent.seating.amounts
         return asked
 
-    def _within_queue(self) -> list[Unit]:
-        gangs = self._view.hunting.seated.get(self._facts.queue, {})
-        return self._pieces(
-            gang
-            for gang in gangs.values()
-            if gang.facts is not None and gang.facts.priority < self._facts.priority
-        )
-
-    def _across_queues(self) -> list[Unit]:
-        tree, taker = self._view.tree, self._facts.queue
-        units: list[Unit] = []
-        for giver, gangs in sorted(self._view.hunting.seated.items()):
-            if giver == taker:
-                continue
-            standing = tree.outranks(taker, giver)
-            if standing is None or standing < 0:
-                continue
-            least = np.minimum(tree.allocated(giver), 1)
-            if not tree.may_give(giver, least, taker):
-                continue
-            if standing > 0 or tree.may_take(taker, self._asked, giver):
-                units += self._pieces(gangs.values())
-        return units
-
-    def _pieces(self, gangs: Iterable[Gang]) -> list[Unit]:
-        units: list[Unit] = []
-        for gang in gangs:
-            if gang is self._gang or gang.facts is None or spared(gang, self._policy):
-                continue
-            fresh = fresh_until(gang, self._policy, self._now)
-            if fresh is None:
-                units += units_of(gang, self._now)
-            elif fresh < float("inf"):
-                self._view.hunting.fresh[gang.key] = fresh
-        return units
-
     def _allowed(self, units: list[Unit]) -> list[Unit]:
         """In the order of their cost, those that may be ended together with all before them."""
         view, taker = self._view, self._facts.queue
-        units.sort(key=lambda unit: unit.cost)
+        units = sorted(units, key=lambda unit: unit.cost)
         foreign = any(unit.queue != taker for unit in units)
         if not foreign and not view.budgets:
             return units
@@ -185,18 +264,21 @@ class Prey:
 
     def _reprieve(self, chosen: list[Unit], placement: Placement) -> Plan:
         """Let each off without whom the gang fits too. The units are ended when this begins."""
-        kept = list(chosen)
+        kept = {id(unit): unit for unit in chosen}
+        whole = {id(unit.gang) for unit in chosen if unit.whole}
         for unit in reversed(chosen):
-            if not unit.whole and any(u.whole and u.gang is unit.gang for u in kept):
+            if not unit.whole and id(unit.gang) in whole:
                 continue
             self._trials.restore([unit])
             without = self._trials.fits()
             if without is None:
                 self._trials.end([unit])
-            else:
-                kept.remove(unit)
-                placement = without
-        return kept, placement
+                continue
+            placement = without
+            del kept[id(unit)]
+            if unit.whole:
+                whole.discard(id(unit.gang))
+        return list(kept.values()), placement
 
     def _trim(self, chosen: list[Unit], placement: Placement) -> Plan:
         """Of a gang that can spare whoever sits in the way, only those end."""
@@ -224,7 +306,7 @@ class Prey:
         limit = together(chosen)
         short = self._asked - self._trials.free()
         tried = 0
-        for unit in units:
+        for unit in islice(units, _LOOKED_AT):
             if together([unit]) >= limit or tried == _SINGLES:
                 break
             if (unit.amounts(self._width) < short).any():
@@ -262,6 +344,8 @@ class _Pile:
         self._rows = np.array(rows, np.intp)
         self._which = np.array(which, np.intp)
         self._ends = ends
+        # The places of those for whom something is held.
+        self.holders = [at for at, unit in enumerate(units) if unit.holds]
 
     def seats(self, length: int) -> Iterator[tuple[Seating, Seats]]:
         """Where the members of the first units sit, by shape."""
@@ -284,6 +368,11 @@ class _Trials:
         self._limited = view.tree.binds(gang.facts.queue)
         # Whether who sits where matters beyond the room it takes.
         self._social = any(view.neighbours.concern(role.members) for role in gang.muster.roles())
+        # Seats without which it surely does not fit: where it has no choice, and none of its own.
+        self.least: dict[Seating, int] = {}
+        if gang.need == len(gang.muster.waiting) and not gang.holds:
+            for member in gang.muster.waiting:
+                self.least[member.seating] = self.least.get(member.seating, 0) + 1
 
     @contextmanager
     def begun(self) -> Iterator[None]:
@@ -302,6 +391,8 @@ class _Trials:
                 self._part(departing, 1)
 
     def fits(self) -> Placement | None:
+        if any(seating.total() < number for seating, number in self.least.items()):
+            return None
         with self._view.tentatively():
             outcome = seat(self._view, self._gang, self._policy, need=self._gang.need, afresh=True)
             return outcome if isinstance(outcome, Placement) else None
@@ -324,7 +415,8 @@ class _Trials:
         units = pile.units[:length]
         for seating, seats in pile.seats(length):
             self._view.take(seating, seats, -1)
-        self._settle(units, -1)
+        end = bisect_left(pile.holders, length)
+        self._settle(units, [pile.units[at] for at in pile.holders[:end]], -1)
 
     def rejoin(self, units: Sequence[Unit]) -> None:
         """Put back what does not go back by itself at the end of a statement."""
@@ -339,14 +431,14 @@ class _Trials:
         for seating, at in rows.items():
             for seats in _seats(np.array(at, np.intp)):
                 self._view.take(seating, seats, sign)
-        self._settle(units, sign)
+        self._settle(units, [unit for unit in units if unit.holds], sign)
 
-    def _settle(self, units: Sequence[Unit], sign: int) -> None:
-        for hold in chain.from_iterable(unit.holds for unit in units):
+    def _settle(self, units: Sequence[Unit], holders: Sequence[Unit], sign: int) -> None:
+        for hold in chain.from_iterable(unit.holds for unit in holders):
             self._view.hold(hold.seating, Seats.one(hold.row), sign)
         if self._limited or self._social:
             self._part(_ended(units), sign)
-            for unit in units:
+            for unit in holders:
                 self._charge(unit.queue, unit.amounts(self._width, []), sign)
 
     def _part(self, members: Sequence[Member], sign: int) -> None:

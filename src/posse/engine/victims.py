@@ -112,7 +112,7 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
 
     if facts.severable:
         return [unit([m], at) for at, m in enumerate(_youngest_first(seated))]
-    spare = spare_members(gang)
+    spare = spare_members(gang) if len(seated) > gang.least else []
     leave = {id(member) for member in spare}
     core = [member for member in seated if id(member) not in leave]
     return [
