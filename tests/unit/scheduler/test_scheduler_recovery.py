@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from posse.engine.policy import Policy
 from tests.unit.scheduler.double import Write
 from tests.unit.scheduler.rig import GPU, Rig, crash, group, node, pod
 
@@ -281,7 +282,7 @@ async def test_seats_that_cannot_be_written_down_bind_nobody(rig: Rig) -> None:
 async def test_the_replacement_of_a_dead_member_comes_before_everyone(rig: Rig) -> None:
     rig.nodes(MEMBERS)
     rig.gang("train", MEMBERS)
-    async with rig.running():
+    async with rig.running(policy=Policy(preemption=False)):
         await rig.until(lambda: rig.phase("train") == "Running")
         rig.api.put("podgroups", group("thief", 1))
         rig.api.put("pods", pod("thief-0", "thief", priority=1000))
