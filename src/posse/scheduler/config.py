@@ -37,6 +37,9 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     debounce: float = 0.003
     """Seconds from the first event to the cycle that answers it."""
 
+    pace: float = 0.01
+    """Seconds from the beginning of one cycle to that of the next, at least."""
+
     gangs_in_flight: int = 8
     """Gangs whose binds may be under way at once: as many can be half-bound by a crash."""
 

@@ -1,6 +1,7 @@
 """The loop: events in, a cycle a few milliseconds later, decisions out to be carried out.
 
-There is no fixed period: an event, or a date that the engine has set itself, begins a round.
+There is no fixed period: an event, or a date that the engine has set itself, begins a round. While
+events keep coming, rounds keep a pace, so that their cost does not grow with the number of events.
 Changes reach the view between cycles only, so it never moves under a deciding engine.
 """
 
@@ -51,6 +52,7 @@ class Loop:
         observer: Observer,
         *,
         debounce: float,
+        pace: float,
         before_round: Callable[[], Awaitable[None]],
         capture: Capture | None = None,
     ) -> None:
@@ -65,6 +67,7 @@ class Loop:
         self._policy = policy
         self._observer = observer
         self._debounce = debounce
+        self._pace = pace
         self._before_round = before_round
         self._capture = capture
         # The engine's time is the wall's as it was when the term began, and never jumps.
@@ -73,9 +76,11 @@ class Loop:
     async def run(self) -> None:
         self._inbox.wake()
         try:
+            earliest = self._world.monotonic()
             while True:
                 await self._inbox.news()
-                await asyncio.sleep(self._debounce)
+                await asyncio.sleep(max(self._debounce, earliest - self._world.monotonic()))
+                earliest = self._world.monotonic() + self._pace
                 await self._before_round()
                 await self._round()
         finally:

@@ -133,6 +133,7 @@ class Term:
             config.policy,
             observer,
             debounce=config.debounce,
+            pace=config.pace,
             before_round=self._locate_undecodable,
             capture=capture,
         )
