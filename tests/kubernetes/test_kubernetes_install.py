@@ -136,6 +136,16 @@ def test_an_upgrade_brings_ours_up_to_date_and_leaves_what_is_somebodys(bare: Ba
     assert "customresourcedefinition/tfjobs.kubeflow.org was there" in shown
 
 
+def test_monitors_come_once_the_cluster_has_them(bare: Bare) -> None:
+    bare.apply(_monitors())
+    named = "servicemonitors.monitoring.coreos.com"
+    bare.plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{named}")
+    bare.posse("install")
+    assert sorted(bare.names(named)) == ["posse-admission", "posse-controllers", "posse-scheduler"]
+    bare.plane.kubectl("delete", "crd", named)
+    bare.posse("install")
+
+
 def test_fewer_kinds_mean_fewer_roles(bare: Bare) -> None:
     shown, said = bare.posse("install --kinds=TFJob")
     assert rows(said)["MPIJob"] == ["posse", "gives it back"]
@@ -261,6 +271,33 @@ def renewing(bare: Bare, namespace: str, lease: str) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+def _monitors() -> dict[str, Any]:
+    """A kind of others that takes anything."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "names": {
+                "kind": "ServiceMonitor",
+                "listKind": "ServiceMonitorList",
+                "plural": "servicemonitors",
+                "singular": "servicemonitor",
+            },
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
 
 
 def _operator() -> dict[str, Any]:

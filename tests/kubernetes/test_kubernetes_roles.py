@@ -18,14 +18,16 @@ from typing import Any
 import pytest
 import yaml
 
+from posse import PosseClient
 from posse.admission.naming import KEPT_IN
 from posse.client.installing.roles import READ
+from posse.client.jobs import TrainingJob
 from posse.kube.errors import NotFound
 from posse.objects import kinds
 from posse.objects.keys import EXPECTS, GROUP_NAME, HELD, RESTARTS
 from posse.objects.kinds import ROLE, Kind
 from tests.cluster.backends import Riding
-from tests.cluster.riding import cluster, mpi, wait_for_status
+from tests.cluster.riding import cluster, mpi
 from tests.cluster.test_cluster_tfjobs import replicas, tf_job
 from tests.kubernetes.plane import ACCOUNTS, SYSTEM, ControlPlane
 from tests.kubernetes.preparing import installation
@@ -199,7 +201,8 @@ async def test_a_user_with_edit_in_one_namespace_has_every_command(
         submitted = "submit mpi --name=four --workers=2 --gpus=2 --image=train 'mpirun train'"
         assert "four created" in await alice(submitted)
         assert "waits" in await alice("why four") or "not waiting" in await alice("why four")
-        await wait_for_status(running, "four", "RUNNING")
+        waited = await asyncio.to_thread(_waited, tmp_path / "alice.kubeconfig", running.namespace)
+        assert waited.status == "RUNNING"
         assert "four" in await alice("list")
         assert "RUNNING" in await alice("get four")
         assert "four-worker-1" in await alice("get four --events")
@@ -360,6 +363,11 @@ async def _user(
         return said.decode()
 
     return run
+
+
+def _waited(kubeconfig: Path, namespace: str) -> TrainingJob:
+    with PosseClient(kubeconfig=kubeconfig, namespace=namespace) as client:
+        return client.wait("four", "RUNNING", timeout=60)
 
 
 async def _needs(running: Riding, group: str, members: int) -> bool:
