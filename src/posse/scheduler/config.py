@@ -53,5 +53,8 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     restate: float = 5.0
     """Seconds between two writings of one verdict whose numbers alone have changed."""
 
+    tally: float = 2.0
+    """Seconds from a change to the status of the queues that tells of it."""
+
     lease_duration: float = 15.0
     renew_every: float = 3.0

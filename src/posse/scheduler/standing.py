@@ -95,7 +95,7 @@ def waiting_by_reason(
     return counts
 
 
-def phase(muster: Muster, queues: dict[str, Queue]) -> str:
+def phase(muster: Muster, queues: Mapping[str, Queue]) -> str:
     """The phase that the PodGroup should be in.
 
     A group in an open queue is Inqueue at once, pods or not: foreign operators create their pods
@@ -115,8 +115,7 @@ def phase(muster: Muster, queues: dict[str, Queue]) -> str:
         return UNKNOWN
     if current in (INQUEUE, COMPLETED, *STARTED):
         return INQUEUE
-    queue = muster.terms.queue if muster.terms is not None else DEFAULT_QUEUE
-    return INQUEUE if is_open(queue, queues) else PENDING
+    return INQUEUE if is_open(muster.queue or DEFAULT_QUEUE, queues) else PENDING
 
 
 def written_phase(muster: Muster, queues: dict[str, Queue]) -> str:

@@ -19,6 +19,7 @@ from posse.objects.groups import PodGroup, PriorityClass, Queue
 from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import (
     HYPER_NODE,
+    NAMESPACE,
     NATIVE_POD_GROUPS,
     NODE,
     POD,
@@ -28,6 +29,7 @@ from posse.objects.kinds import (
     Kind,
 )
 from posse.objects.meta import Key
+from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.abstaining import Abstainer, SilentRecords
@@ -46,6 +48,7 @@ from posse.scheduler.reading.reader import Reader
 from posse.scheduler.releasing import Releaser
 from posse.scheduler.standing import waiting_by_reason
 from posse.scheduler.statuses import Statuses
+from posse.scheduler.tallying import Tallies
 from posse.world import World
 
 T = TypeVar("T")
@@ -71,6 +74,7 @@ class Term:
         self._observer = observer
         self._recorder: Recorder | None = None
         self._writers: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._tallies: Tallies | None = None
         frozen = config.policy.frozen
         events: Records = SilentRecords()
         if not frozen:
@@ -85,6 +89,7 @@ class Term:
         self._nodes = self._cache(NODE, Node, reader.node)
         self._groups = [self._group_cache(kind) for kind in POD_GROUPS]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
+        self._namespaces = self._cache(NAMESPACE, Namespace, reader.namespace)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         self._hypernodes = self._cache(HYPER_NODE, HyperNode, reader.hypernode)
         submit: Callable[[Order], None]
@@ -114,9 +119,10 @@ class Term:
                 settle=config.settle,
                 restate=config.restate,
             )
+            self._tallies = Tallies(connection, world, reader, every=config.tally)
             keeper = Keeper(connection, world, reader)
             submit, keep = committer.submit, keeper.keep
-            self._writers = [written.run, committer.run, keeper.run]
+            self._writers = [written.run, committer.run, keeper.run, self._tallies.run]
         self._standing = Standing(
             lambda: waiting_by_reason(reader.musters, statuses.verdicts),
             lambda: len(self._quarantine),
@@ -134,7 +140,7 @@ class Term:
             observer,
             debounce=config.debounce,
             pace=config.pace,
-            before_round=self._locate_undecodable,
+            before_round=self._before_round,
             capture=capture,
         )
         self._located: dict[Key, tuple[Identity, str]] = {}
@@ -148,7 +154,7 @@ class Term:
                 self._capture.close()
 
     async def _serve(self) -> None:
-        required: list[Cache[Any]] = [self._pods, self._nodes, self._classes]
+        required: list[Cache[Any]] = [self._pods, self._nodes, self._namespaces, self._classes]
         native = await self._native_groups()
         optional: list[Cache[Any]] = [*self._groups, *native, self._queues, self._hypernodes]
         self._observer.watches([*required, *optional])
@@ -254,6 +260,11 @@ class Term:
         except NotFound:
             return False
         return any(resource.get("name") == kind.plural for resource in served)
+
+    async def _before_round(self) -> None:
+        if self._tallies is not None:
+            self._tallies.stir()
+        await self._locate_undecodable()
 
     async def _locate_undecodable(self) -> None:
         """Finds the nodes of pods that cannot be decoded: they take room there all the same."""

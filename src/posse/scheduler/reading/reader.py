@@ -238,6 +238,10 @@ class Reader:
         """Whether the node can still be given to anybody."""
         return self._taking.get(node, False)
 
+    def allocated(self, queue: str) -> dict[str, int]:
+        """What the queue takes, in base units."""
+        return self._view.tree.named(self._view.tree.allocated(queue))
+
     # Once per round.
 
     def refresh(self) -> dict[str, None]:
