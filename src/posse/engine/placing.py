@@ -40,10 +40,19 @@ def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
     assert facts is not None
     if not facts.min_resources or gang.muster.seated:
         return None
-    short = tuple(
+    beyond = [
         Shortage(resource, asked, free=0, total=offered)
         for resource, asked in sorted(facts.min_resources, key=lambda each: gravity(each[0]))
         if asked > (offered := columns.offers(resource))
+    ]
+    if not beyond:
+        return None
+    # What its pods ask for by themselves tells a better story.
+    demands = demands_of(gang, gang.need)
+    short = tuple(
+        each
+        for each in beyond
+        if sum(d.wanted * d.seating.asked.get(each.resource, 0) for d in demands) < each.asked
     )
     if not short:
         return None

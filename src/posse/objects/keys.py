@@ -38,6 +38,7 @@ COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
+PREEMPTABLE = "volcano.sh/preemptable"
 OPERATOR_NAME_LABEL = "training.kubeflow.org/operator-name"
 JOB_NAME_LABEL = "training.kubeflow.org/job-name"
 REPLICA_TYPE_LABEL = "training.kubeflow.org/replica-type"
@@ -228,6 +229,12 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod (annotation)",
         "a role: `worker`",
         f"The pod's role in its gang; the label `{REPLICA_TYPE_LABEL}` is asked next.",
+    ),
+    Annotation(
+        PREEMPTABLE,
+        "a job, a PodGroup, a pod",
+        "`true` or `false`",
+        "`false`: the gang is not ended for others, neither by preemption nor by reclaim.",
     ),
     Annotation(
         OPERATOR_NAME_LABEL,

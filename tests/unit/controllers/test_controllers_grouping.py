@@ -222,3 +222,37 @@ def test_the_template_itself_is_never_changed() -> None:
     before = json.dumps(given)
     marks(given, "worker", OWN, GangSettings())
     assert json.dumps(given) == before
+
+
+WISHES = {
+    "posse.dev/start-timeout": "10m",
+    "posse.dev/max-runtime": "12h",
+    "posse.dev/min-runtime": "5m",
+    "posse.dev/checkpoint-interval": "30m",
+    "volcano.sh/preemptable": "false",
+}
+
+
+def wishing(wishes: dict[str, str], **fields: Any) -> dict[str, Any]:
+    job = mpi_job(**fields)
+    job["metadata"]["annotations"] = wishes | {"example.com/own": "business"}
+    return job
+
+
+def test_what_a_job_says_to_the_scheduler_is_on_its_group() -> None:
+    group = pod_group(situation(wishing(WISHES)))
+    assert group["metadata"]["annotations"] == WISHES
+
+
+def test_a_wish_that_changed_is_changed_on_the_group() -> None:
+    present = pod_group(situation(wishing(WISHES)))
+    present["spec"]["queue"] = "default"
+    later = WISHES | {"posse.dev/max-runtime": "24h"}
+    changes = group_changes(present, pod_group(situation(wishing(later))))
+    assert changes == {"metadata": {"annotations": {"posse.dev/max-runtime": "24h"}}}
+
+
+def test_a_wish_made_on_the_group_itself_stays() -> None:
+    present = pod_group(situation(wishing(WISHES)))
+    present["spec"]["queue"] = "default"
+    assert group_changes(present, pod_group(situation(mpi_job()))) == {}

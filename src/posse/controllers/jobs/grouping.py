@@ -15,11 +15,24 @@ from posse.controllers.runtime import Manifest
 from posse.objects.jobs.parts import Part
 from posse.objects.jobs.queues import DEFAULT_QUEUE, named_queue
 from posse.objects.jobs.templates import requests_of
-from posse.objects.keys import EXPECTS, GANG, GROUP_NAME, TASK_SPEC, VOLCANO_GROUP_NAME
+from posse.objects.keys import (
+    CHECKPOINT_INTERVAL,
+    EXPECTS,
+    GANG,
+    GROUP_NAME,
+    MAX_RUNTIME,
+    MIN_RUNTIME,
+    PREEMPTABLE,
+    START_TIMEOUT,
+    TASK_SPEC,
+    VOLCANO_GROUP_NAME,
+)
 from posse.objects.kinds import POD_GROUP
 from posse.objects.quantity import format_base_units
 from posse.objects.trainingjobs import SchedulingPolicy
 
+# What a job says of itself to the scheduler, which sees the group.
+_WISHES = (START_TIMEOUT, MAX_RUNTIME, MIN_RUNTIME, CHECKPOINT_INTERVAL, PREEMPTABLE)
 # Other dialects name the group in a label.
 _GROUP_ANNOTATIONS = (GROUP_NAME, VOLCANO_GROUP_NAME)
 _GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name")
@@ -89,7 +102,9 @@ def pod_group(
         spec["priorityClassName"] = priority
     if min_resources:
         spec["minResources"] = dict(min_resources)
-    annotations = {EXPECTS: announcement(expects)} if expects else {}
+    annotations = _wishes(job_metadata)
+    if expects:
+        annotations[EXPECTS] = announcement(expects)
     return {
         "apiVersion": POD_GROUP.api_version,
         "kind": POD_GROUP.kind,
@@ -116,11 +131,21 @@ def group_changes(present: Manifest, desired: Manifest) -> dict[str, Any]:
     if (queue := new.get("queue")) and queue != (old.get("queue") or DEFAULT_QUEUE):
         spec["queue"] = queue
     changes: dict[str, Any] = {"spec": spec} if spec else {}
-    told = ((present.get("metadata") or {}).get("annotations") or {}).get(EXPECTS)
-    tell = (desired["metadata"].get("annotations") or {}).get(EXPECTS)
-    if told != tell:
-        changes["metadata"] = {"annotations": {EXPECTS: tell}}
+    told = (present.get("metadata") or {}).get("annotations") or {}
+    tell = desired["metadata"].get("annotations") or {}
+    # A wish that the job does not have may be somebody else's, made on the group itself.
+    wishes = {key: tell[key] for key in _WISHES if key in tell and told.get(key) != tell[key]}
+    if told.get(EXPECTS) != tell.get(EXPECTS):
+        wishes[EXPECTS] = tell.get(EXPECTS)
+    if wishes:
+        changes["metadata"] = {"annotations": wishes}
     return changes
+
+
+def _wishes(job_metadata: Mapping[str, Any]) -> dict[str, str]:
+    """What the job says that is for whoever schedules it."""
+    said = job_metadata.get("annotations") or {}
+    return {key: str(said[key]) for key in _WISHES if key in said}
 
 
 def announcement(parts: Sequence[Part]) -> str:
