@@ -33,6 +33,7 @@ ADMIN = "admin"
 # The native gang API, and what of it needs a gate of its own.
 GANG_API = "scheduling.k8s.io/v1alpha2=true"
 GANG_GATES = "GenericWorkload=true,GangScheduling=true"
+_NATIVE_GATES = f"{GANG_GATES},TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
@@ -243,7 +244,7 @@ class ControlPlane:
             f"--audit-policy-file={places / 'audit-policy.yaml'}",
             f"--audit-log-path={self.audit_log}",
             f"--runtime-config={GANG_API}",
-            f"--feature-gates={GANG_GATES}",
+            f"--feature-gates={_NATIVE_GATES}",
             "--profiling=false",
             *([f"--egress-selector-config-file={places / 'egress.yaml'}"] if self.gateway else []),
         ]
@@ -256,7 +257,7 @@ class ControlPlane:
             "--secure-port=0",
             f"--service-account-private-key-file={places / 'accounts.key'}",
             f"--root-ca-file={places / 'ca.crt'}",
-            f"--feature-gates={GANG_GATES}",
+            f"--feature-gates={_NATIVE_GATES}",
             "--kube-api-qps=200",
             "--kube-api-burst=400",
             "--profiling=false",

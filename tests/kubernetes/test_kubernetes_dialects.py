@@ -164,3 +164,47 @@ async def test_a_gang_that_only_labels_name_starts_whole(running: Riding) -> Non
         return all(await bound(running, names))
 
     await running.until(whole, "all three have their nodes")
+
+
+async def test_a_native_gang_sits_in_one_domain_of_its_label(running: Riding) -> None:
+    """One GPU of the first rack is taken, so that only the second has room for both."""
+    nodes = (await running.connection.list(kinds.NODE)).items
+    for number, node in enumerate(nodes):
+        labels = {"example.com/rack": f"rack-{number}"}
+        await running.connection.patch(
+            kinds.NODE, node["metadata"]["name"], {"metadata": {"labels": labels}}
+        )
+    first, second = (node["metadata"]["name"] for node in nodes)
+    taken = member("taken", nodeSelector={"kubernetes.io/hostname": first})
+    taken["spec"]["nodeSelector"] = {"example.com/rack": "rack-0"}
+    await running.connection.create(kinds.POD, taken, running.namespace)
+
+    async def there() -> bool:
+        return all(await bound(running, ["taken"]))
+
+    await running.until(there, "one GPU is taken")
+    constraint = {"topology": [{"key": "example.com/rack"}]}
+    for name, least in (("near", 2), ("far", 3)):
+        group = {
+            "metadata": {"name": name},
+            "spec": gang(least, schedulingConstraints=constraint, disruptionMode="PodGroup"),
+        }
+        await running.connection.create(NATIVE, group, running.namespace)
+        for number in range(least):
+            pod = member(f"{name}-{number}", schedulingGroup={"podGroupName": name})
+            await running.connection.create(kinds.POD, pod, running.namespace)
+
+    async def placed() -> bool:
+        return all(await bound(running, ["near-0", "near-1"]))
+
+    await running.until(placed, "the gang that one rack has room for is placed")
+    for name in ("near-0", "near-1"):
+        pod = await running.connection.get(kinds.POD, name, running.namespace)
+        assert pod["spec"]["nodeName"] == second
+
+    async def says_why() -> bool:
+        said = await condition(running, NATIVE, "far", "PodGroupScheduled")
+        return said.get("status") == "False" and "rack" in said["message"]
+
+    await running.until(says_why, "the gang that no rack can take says so")
+    assert not any(await bound(running, [f"far-{number}" for number in range(3)]))
