@@ -125,7 +125,8 @@ OURS: tuple[Annotation, ...] = (
         NAMESPACES,
         "Queue",
         "names, `team-a,team-b`, or a label selector, `team=vision`",
-        "The namespaces whose jobs may use the queue; all of them where it is absent.",
+        "The namespaces whose jobs may use the queue, and those below it that do not say; all of "
+        "them where nobody says. A text that is neither shuts the queue to all new work.",
     ),
     Annotation(
         GANG,

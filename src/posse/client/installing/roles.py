@@ -57,6 +57,8 @@ _NATIVE = NATIVE_POD_GROUPS[0].group
 
 SCHEDULER_RULES: tuple[Rule, ...] = (
     Rule("", ("nodes",), READ),
+    # A queue may be for the namespaces that have a label.
+    Rule("", ("namespaces",), READ),
     # Deleting is the fallback of a release, where eviction is not to be had.
     Rule("", ("pods",), (*READ, "delete")),
     Rule("", ("pods/binding", "pods/eviction"), ("create",)),
@@ -64,6 +66,7 @@ SCHEDULER_RULES: tuple[Rule, ...] = (
     _EVENTS,
     Rule("scheduling.k8s.io", ("priorityclasses",), READ),
     Rule(QUEUE.group, ("queues",), READ),
+    Rule(QUEUE.group, ("queues/status",), ("patch",)),
     # Where it is served: the domains of the network.
     Rule(HYPER_NODE.group, ("hypernodes",), READ),
     *(
