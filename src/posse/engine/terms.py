@@ -48,14 +48,11 @@ class Requirement(Struct, frozen=True, cache_hash=True):
 
 
 def _integer(text: str | None) -> int | None:
-    """As Go parses 64 bits: an optional sign and digits, nothing else."""
-    if not text or not text.isascii():
-        return None
-    digits = text[1:] if text[0] in "+-" else text
-    if not digits.isdigit() or len(digits) > 40:
+    """Digits alone: a sign is no part of a label's value, and 64 bits must hold it."""
+    if not text or not text.isascii() or not text.isdigit() or len(text) > 40:
         return None
     number = int(text)
-    return number if -_LARGEST_BOUND <= number < _LARGEST_BOUND else None
+    return number if number < _LARGEST_BOUND else None
 
 
 class Selector(Struct, frozen=True, cache_hash=True):
