@@ -14,7 +14,7 @@ from posse.objects.errors import INVALID, FieldError
 from posse.objects.groups import PodGroup, PodGroupSpec
 from posse.objects.jobs.queues import DEFAULT_QUEUE
 from posse.objects.jobs.wrongs import invalid, non_negative
-from posse.objects.keys import HELD
+from posse.objects.keys import HELD, KEEPS
 from posse.objects.kinds import POD_GROUPS
 from posse.objects.meta import from_raw
 from posse.objects.ownership import controller_of
@@ -46,7 +46,7 @@ async def _judge(request: AdmissionRequest, reader: Reader, authorizer: Authoriz
     warnings: tuple[str, ...] = ()
     queue = _queue(group)
     if before is None or _queue(before) != queue:
-        standing = await queue_standing(reader, queue)
+        standing = await queue_standing(reader, queue, request.namespace)
         if standing.refusal and controller_of(group) is None:
             wrongs += (invalid("spec.queue", queue, standing.refusal),)
         elif said := standing.refusal or standing.doubt:
@@ -59,13 +59,18 @@ async def _forbidden(
     request: AdmissionRequest, before: Object | None, authorizer: Authorizer
 ) -> str:
     """Held seats keep others off nodes: they are for those who may give pods to nodes."""
-    held = annotation(request.object, HELD)
-    if not held or held == annotation(before, HELD):
+    written = [
+        key
+        for key in (HELD, KEEPS)
+        if annotation(request.object, key)
+        and annotation(request.object, key) != annotation(before, key)
+    ]
+    if not written:
         return ""
     binding = Access("create", "", "pods", subresource="binding", namespace=request.namespace)
     if await authorizer.allows(request.user_info, binding):
         return ""
-    return f"only a scheduler may write the annotation {HELD}, which holds seats on nodes"
+    return f"only a scheduler may write the annotation {written[0]}, which holds seats on nodes"
 
 
 def _wrongs(group: Object) -> Iterable[FieldError]:

@@ -98,7 +98,7 @@ async def _judge(
     queue, place = reading.queue(job)
     if not queue or (before is not None and reading.queue(before)[0] == queue):
         return Verdict((*fixed, *wrongs))
-    standing = await queue_standing(reader, queue)
+    standing = await queue_standing(reader, queue, request.namespace)
     refused = (invalid(place, queue, standing.refusal),) if standing.refusal else ()
     return Verdict(
         (*fixed, *wrongs, *refused), warnings=(standing.doubt,) if standing.doubt else ()

@@ -12,14 +12,17 @@ import msgspec
 
 from posse.admission.wire import Object, UserInfo
 from posse.kube.errors import KubeError
+from posse.objects.access import NamespaceRule, is_selector
 from posse.objects.groups import Queue
 from posse.objects.jobs.queues import DEFAULT_QUEUE
-from posse.objects.keys import QUEUE_NAME
+from posse.objects.keys import NAMESPACES, QUEUE_NAME
 from posse.objects.kinds import NAMESPACE, QUEUE, Kind
 from posse.objects.meta import from_raw
 from posse.objects.raw import strings
+from posse.objects.selectors import SelectorError
 
 _log = logging.getLogger(__name__)
+_DEEPEST = 16
 
 
 class Reader(Protocol):
@@ -57,22 +60,63 @@ class Standing(msgspec.Struct, frozen=True):
     doubt: str = ""
 
 
-async def queue_standing(reader: Reader, name: str) -> Standing:
-    """The queue `default` is there even when no object says so."""
+async def queue_standing(reader: Reader, name: str, namespace: str) -> Standing:
+    """How the queue takes in work of this namespace, and those that it is part of.
+
+    The queue `default` is there even when no object says so.
+    """
     try:
-        found = await reader.get(QUEUE, name)
+        lineage = await _lineage(reader, name)
+        if not lineage:
+            known = name == DEFAULT_QUEUE
+            return Standing() if known else Standing(f"queue {name!r} does not exist")
+        for queue in lineage:
+            if not queue.open:
+                state = queue.status.state.lower()
+                return Standing(
+                    f"queue {queue.metadata.name!r} is {state} and takes in no new work"
+                )
+        return await _admitted(reader, lineage, namespace)
     except KubeError as error:
         _log.warning("queue %s cannot be read: %s", name, error)
         return Standing(doubt=f"queue {name!r} could not be looked at")
-    if found is None:
-        return Standing() if name == DEFAULT_QUEUE else Standing(f"queue {name!r} does not exist")
-    try:
-        queue = from_raw(found, Queue)
     except msgspec.ValidationError:
         return Standing(doubt=f"queue {name!r} cannot be understood")
-    if queue.open:
-        return Standing()
-    return Standing(f"queue {name!r} is {queue.status.state.lower()} and takes in no new work")
+
+
+async def _lineage(reader: Reader, name: str) -> list[Queue]:
+    """The queue and its ancestors, as far as they exist and as they do not go round in a circle."""
+    lineage: list[Queue] = []
+    seen: list[str] = []
+    while name and name not in seen and len(seen) < _DEEPEST:
+        seen.append(name)
+        found = await reader.get(QUEUE, name)
+        if found is None:
+            break
+        lineage.append(from_raw(found, Queue))
+        name = lineage[-1].spec.parent
+    return lineage
+
+
+async def _admitted(reader: Reader, lineage: list[Queue], namespace: str) -> Standing:
+    """What the queue says of namespaces, else its nearest ancestor that says anything."""
+    name = lineage[0].metadata.name
+    for queue in lineage:
+        text = queue.metadata.annotations.get(NAMESPACES)
+        if text is None:
+            continue
+        try:
+            rule = NamespaceRule(text)
+        except SelectorError:
+            return Standing(f"queue {name!r} is shut: {NAMESPACES} cannot be understood")
+        labels = {}
+        if is_selector(text):
+            found = await reader.get(NAMESPACE, namespace)
+            labels = strings(found, "metadata", "labels")
+        if rule.admits(namespace, labels):
+            return Standing()
+        return Standing(f"queue {name!r} is not for namespace {namespace!r}")
+    return Standing()
 
 
 async def namespace_queue(reader: Reader, namespace: str) -> str:

@@ -17,7 +17,7 @@ async def _judge(request: AdmissionRequest, reader: Reader, authorizer: Authoriz
         return PASSED
     if annotation(pod, GROUP_NAME) or annotation(pod, VOLCANO_GROUP_NAME):
         return PASSED
-    standing = await queue_standing(reader, queue)
+    standing = await queue_standing(reader, queue, request.namespace)
     said = standing.refusal or standing.doubt
     return Verdict(warnings=(said,)) if said else PASSED
 

@@ -12,13 +12,16 @@ from posse.admission.quantities import amounts, exceeding
 from posse.admission.verdicts import Door, Verdict, brought, object_of
 from posse.admission.wire import CREATE, DELETE, AdmissionRequest, Object
 from posse.kube.errors import KubeError
+from posse.objects.access import NamespaceRule
 from posse.objects.errors import INVALID, FieldError
 from posse.objects.groups import Queue, QueueSpec
 from posse.objects.jobs.queues import DEFAULT_QUEUE
 from posse.objects.jobs.wrongs import invalid
+from posse.objects.keys import NAMESPACES
 from posse.objects.kinds import QUEUE
 from posse.objects.meta import from_raw
-from posse.objects.raw import mapping, text
+from posse.objects.raw import mapping, strings, text
+from posse.objects.selectors import SelectorError
 
 _log = logging.getLogger(__name__)
 _MOST_NAMED = 5
@@ -63,6 +66,12 @@ def _wrongs(queue: Object) -> Iterable[FieldError]:
     name = text(mapping(queue, "metadata"), "name")
     if spec.parent and spec.parent == name:
         yield invalid("spec.parent", spec.parent, "a queue cannot be a part of itself")
+    said = strings(queue, "metadata", "annotations").get(NAMESPACES)
+    if said is not None:
+        try:
+            NamespaceRule(said)
+        except SelectorError as error:
+            yield invalid(f"metadata.annotations[{NAMESPACES}]", said, str(error))
     capability, wrong_capability = amounts(spec.capability, "spec.capability")
     deserved, wrong_deserved = amounts(spec.deserved, "spec.deserved")
     guarantee, wrong_guarantee = amounts(spec.guarantee.resource, "spec.guarantee.resource")

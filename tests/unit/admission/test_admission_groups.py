@@ -8,7 +8,7 @@ import pytest
 
 from posse.admission.review import Stage
 from posse.kube.errors import Unreachable
-from posse.objects.keys import GROUP_NAME, HELD, QUEUE_NAME
+from posse.objects.keys import GROUP_NAME, HELD, KEEPS, NAMESPACES, QUEUE_NAME
 from posse.objects.kinds import POD_GROUPS, QUEUE, Kind
 from tests.unit.admission.questions import (
     Known,
@@ -103,11 +103,13 @@ async def test_a_group_with_a_queue_or_a_job_keeps_what_it_has(group: Object) ->
     assert not said.patch
 
 
-async def test_held_seats_are_for_those_who_may_bind() -> None:
+@pytest.mark.parametrize("key", [HELD, KEEPS])
+async def test_held_seats_are_for_those_who_may_bind(key: str) -> None:
     rights = Rights("scheduler")
-    refused = await answer(asking(pod_group(metadata=_SEATS)), rights=rights)
+    seats = {"annotations": {key: "{}"}}
+    refused = await answer(asking(pod_group(metadata=seats)), rights=rights)
     assert (refused.allowed, refused.code, refused.reason) == (False, 403, "Forbidden")
-    assert HELD in refused.message
+    assert key in refused.message
     asked = rights.asked[0]
     assert (asked.verb, asked.resource, asked.subresource) == ("create", "pods", "binding")
     assert asked.namespace == "ns"
@@ -145,6 +147,9 @@ WRONG_QUEUES: list[tuple[str, Object, list[str]]] = [
      ["spec.guarantee.resource[cpu]"]),
     ("other resources are unlimited", a_queue(deserved={"cpu": 9}, capability={"memory": 1}), []),
     ("a part of itself", a_queue(parent="team"), ["spec.parent"]),
+    ("for namespaces that nobody understands",
+     {**a_queue(), "metadata": {"name": "team", "annotations": {NAMESPACES: "a b"}}},
+     [f"metadata.annotations[{NAMESPACES}]"]),
     ("a capability that is a list", a_queue(capability=["cpu"]), ["spec"]),
 ]  # fmt: skip
 
