@@ -35,6 +35,8 @@ def bare(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         foreign = next(d for d in definitions() if d["metadata"]["name"].startswith("tfjobs."))
         foreign["spec"]["versions"][0]["additionalPrinterColumns"] = []
         made.apply(foreign)
+        named = f"crd/{foreign['metadata']['name']}"
+        made.plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", named)
         yield made
 
 
