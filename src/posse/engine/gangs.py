@@ -87,9 +87,14 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Muster:
-    """Who is there, who waits for a seat, who is announced."""
+    """Who is there, who waits for a seat, who is announced.
 
+    Announced members are on top of the minimum: they do not count as `present` or `filled`.
+    """
+
+    there: int
     present: int
+    filled: int
     seated: list[Member]
     waiting: list[Member]
     absent: list[Absent]
@@ -133,6 +138,8 @@ class Gang:
     kept_until: float | None = None
     # How often it was ended for others, as far as decided here: its facts follow.
     evicted: int = 0
+    # How often others started before it, as far as counted here.
+    overtaken: int = 0
     # For whom it was ended whole; "" once it has started again.
     ended_for: str = ""
     # When it was first seen half-bound, and when it first ailed in any way.
@@ -176,7 +183,7 @@ class Gang:
     def short(self) -> int:
         """Seats missing to its minimum, and to that of each role."""
         muster = self.muster
-        missing = max(0, self.least - len(muster.seated))
+        missing = max(0, self.least - muster.filled)
         return max(missing, sum(muster.unseated.values())) if muster.unseated else missing
 
     @property
@@ -286,13 +293,24 @@ class Gang:
         waiting.sort(key=lambda member: member.order)
         seated = [member for member in staying if member.row != NOWHERE]
         return Muster(
-            present=len(staying),
+            there=len(staying),
+            present=self._counting(staying),
+            filled=self._counting(seated),
             seated=seated,
             waiting=waiting,
             absent=self._absent(),
             unseated=self._below_minimum(seated),
             missing=self._below_minimum(staying),
         )
+
+    def _counting(self, members: list[Member]) -> int:
+        """How many of these count towards the minimum."""
+        number = len(members)
+        if self.facts is not None and self.facts.expects:
+            for expected in self.facts.expects:
+                there = sum(1 for member in members if member.facts.role == expected.role)
+                number -= min(expected.count, there)
+        return number
 
     def _below_minimum(self, members: Iterable[Member]) -> Mapping[str, int]:
         """How many each role lacks. Those that are announced have their seats by that."""

@@ -91,7 +91,7 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
         muster = gang.muster
         _note_dismissal(gang)
         if gang.entitled is None:
-            gang.entitled = muster.present if gang.started else 0
+            gang.entitled = muster.there if gang.started else 0
         gang.entitled = max(gang.entitled, len(muster.seated))
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
             # A hold stands beside a seat: a gang that has none is simply placed again, unless
@@ -196,7 +196,7 @@ def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
             continue
         if now < _deadline(gang, policy) or not _let_go_in_the_end(gang):
             continue
-        seated = len(gang.muster.seated)
+        seated = gang.muster.filled
         if gang.half_bound:
             why = (
                 f"{seated} of {count(gang.least, 'pod')} had a seat and the others found none"

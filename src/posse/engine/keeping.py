@@ -29,10 +29,14 @@ def vacant(view: View, gang: Gang) -> list[Vacancy]:
     assert gang.facts is not None
     if not (gang.missing and gang.facts.recreated and gang.muster.seated):
         return []
-    left = gang.vacancies[::-1]
+    # Members that are announced have their seats by that.
+    announced = [expected.role for expected in gang.facts.expects]
+    left = [vacancy for vacancy in gang.vacancies[::-1] if vacancy.role not in announced]
     missing = gang.missing
     for member in gang.members.values():
         if not member.going or member.row == NOWHERE or member.leaving:
+            continue
+        if member.facts.role in announced:
             continue
         if member.stuck or member.seating.eligibility.bars()[member.row]:
             node, labels = view.columns.names[member.row], view.columns.labels[member.row]
@@ -120,7 +124,7 @@ def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
         if role in like:
             gang.vacancies.append(Vacancy(role, like[role], node, {}))
     gang.repairs = keeps.seats
-    gang.entitled = gang.muster.present + min(gang.missing, len(keeps.seats))
+    gang.entitled = gang.muster.there + min(gang.missing, len(keeps.seats))
     if keeps.until is not None:
         gang.ailing_since = keeps.until - policy.repair_hold
 
