@@ -41,6 +41,8 @@ class Columns:
         self.leaving: Ints = np.zeros((16, 8), np.int64)
         self.touched: Ints = np.zeros(16, np.int64)
         self.freed: Ints = np.zeros(16, np.int64)
+        # What is free and out of sight (see `Shadows`); None while nothing ever was.
+        self._shade: Ints | None = None
         # A count of changes, not of seconds.
         self.clock = 0
         self.last_freed = 0
@@ -135,6 +137,8 @@ class Columns:
     def free_at(self, rows: Rows, columns: Rows) -> Ints:
         at = (rows[:, None], columns)
         room: Ints = self.allocatable[at] - self.used[at] - self.held[at]
+        if self._shade is not None:
+            room -= self._shade[at]
         return room
 
     def at_last(self, rows: Rows) -> Ints:
@@ -156,6 +160,20 @@ class Columns:
         if self._depth:
             self._undo.append((amounts, rows, columns, by))
         elif (by < 0).any():
+            self.freed[rows] = self.last_freed = self.clock
+
+    def shade(self, rows: Rows, by: Ints) -> None:
+        """Keep so much more (or less) of what is free on these rows out of sight."""
+        if self._shade is None:
+            self._shade = np.zeros_like(self.used)
+        self._shade[rows, : by.shape[1]] += by
+        self.clock += 1
+        self.touched[rows] = self.clock
+
+    def mark_freed(self, rows: Rows) -> None:
+        """There is more room on these rows, for good, than was seen before."""
+        if len(rows):
+            self.clock += 1
             self.freed[rows] = self.last_freed = self.clock
 
     def touched_since(self, clock: int) -> Rows:
@@ -188,6 +206,8 @@ class Columns:
         self.used = np.pad(self.used, wider)
         self.held = np.pad(self.held, wider)
         self.leaving = np.pad(self.leaving, wider)
+        if self._shade is not None:
+            self._shade = np.pad(self._shade, wider)
         self.offered = np.pad(self.offered, wider[1])
         self.touched = np.pad(self.touched, wider[0])
         self.freed = np.pad(self.freed, wider[0])

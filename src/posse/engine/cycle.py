@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from posse.engine import healing, preempting
+from posse.engine import healing, preempting, reserving
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Decision
 from posse.engine.explaining import explain
 from posse.engine.healing import heal
 from posse.engine.ordering import in_order
-from posse.engine.placing import Placement, place, start
+from posse.engine.placing import Placement, start
 from posse.engine.policy import Policy
 from posse.engine.preempting import give_up_overdue, preempt
+from posse.engine.reserving import place_in_turn, renew, reserve, served
 from posse.engine.view import View
 
 
@@ -29,17 +30,23 @@ def cycle(
     # 1. What is waited for in vain is given up. Gangs that have begun and miss a member: the seat
     #    is theirs before anyone else looks.
     enter("heal")
+    view.shadows.show(())
     yield from give_up_overdue(view, now)
     yield from heal(view, policy, now)
 
     # 2. Everyone else in order: the whole minimum, or nothing.
     enter("place")
+    yield from renew(view, policy, now)
     for gang in in_order(view, policy):
-        outcome = refusal(view, gang) or place(view, gang, policy)
+        outcome = refusal(view, gang) or place_in_turn(view, gang, policy, now)
         if isinstance(outcome, Placement):
+            first = gang.short > 0
             yield start(view, gang, outcome)
+            yield from served(view, gang, policy, now, first=first)
         else:
             view.shortfalls.record(gang, outcome)
+            yield from reserve(view, gang, policy, now)
+    view.shadows.show(())
 
     # 3. Others end for those who come before them, if that makes room for the whole of them.
     enter("preempt")
@@ -52,5 +59,9 @@ def cycle(
 
 def wake_at(view: View, policy: Policy) -> float | None:
     """When a cycle is due although nothing has happened."""
-    dates = (healing.wake_at(view, policy), preempting.wake_at(view))
+    dates = (
+        healing.wake_at(view, policy),
+        preempting.wake_at(view),
+        reserving.wake_at(view, policy),
+    )
     return min((date for date in dates if date is not None), default=None)

@@ -71,6 +71,8 @@ class Keep(Struct, frozen=True):
 
     gang: str
     keeps: Keeps | None
+    # How often others started before it, where that is to be written too.
+    overtaken: int | None = None
 
 
 class Reason(Enum):

@@ -140,6 +140,8 @@ class Gang:
     evicted: int = 0
     # How often others started before it, as far as counted here.
     overtaken: int = 0
+    # How often others started before it, as far as counted here.
+    overtaken: int = 0
     # For whom it was ended whole; "" once it has started again.
     ended_for: str = ""
     # When it was first seen half-bound, and when it first ailed in any way.

@@ -62,6 +62,9 @@ class Neighbours:
     def __init__(self, columns: Columns, members: Mapping[str, Member]) -> None:
         self._columns = columns
         self._members = members
+        # How many of each gang sit; and who sits that is not ours and has devices.
+        self.sitting: dict[str, int] = {}
+        self.foreign: dict[str, Member] = {}
         self._domains: dict[str, Domains] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         # Seated pods by what they say.
@@ -78,6 +81,11 @@ class Neighbours:
     def seat(self, member: Member) -> None:
         """This pod came to the node of its row."""
         self._columns.moves += 1
+        gang = member.facts.gang
+        if gang is not None:
+            self.sitting[gang] = self.sitting.get(gang, 0) + 1
+        elif member.seating.asks_devices:
+            self.foreign[member.facts.uid] = member
         if member.seating.shape.relations is not None:
             self._note(member)
         for key, values in self._labelled.items():
@@ -87,6 +95,13 @@ class Neighbours:
 
     def unseat(self, member: Member) -> None:
         self._columns.moves += 1
+        gang = member.facts.gang
+        if gang is not None:
+            self.sitting[gang] -= 1
+            if not self.sitting[gang]:
+                del self.sitting[gang]
+        elif member.seating.asks_devices:
+            del self.foreign[member.facts.uid]
         uid = member.facts.uid
         if member.seating.shape.relations is not None:
             self._strike(member)
@@ -210,6 +225,8 @@ class Neighbours:
         for member in self._seated():
             fresh.seat(member)
         self._columns.moves = moves
+        assert self.sitting == fresh.sitting, f"{self.sitting} is not {fresh.sitting}"
+        assert self.foreign == fresh.foreign, f"{self.foreign} is not {fresh.foreign}"
         for mine, theirs in (
             (self._avoiding, fresh._avoiding),
             (self._on_port, fresh._on_port),

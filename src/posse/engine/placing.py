@@ -79,14 +79,17 @@ def seat(
     """
     demands = demands_of(gang, need)
     moves = view.columns.moves if concern(view, demands) else None
-    signature = signature_of(gang, demands, need, beyond)
+    cast = view.shadows.cast
+    signature = (*signature_of(gang, demands, need, beyond), *cast)
     known = None if afresh else view.shortfalls.recall(signature)
     if known is not None:
         return known
     seen = view.columns.last_freed
     budget = budget_of(view, gang)
     if budget is not None and (quota := stop(view, gang, demands, need, budget)) is not None:
-        return Shortfall(signature, demands, True, surplus=not need, seen=seen, quota=quota)
+        return Shortfall(
+            signature, demands, True, surplus=not need, seen=seen, quota=quota, cast=cast
+        )
     close = near(view, gang, policy)
     proven = True
     # Where nobody must be seated, nobody is missing.
@@ -119,7 +122,7 @@ def seat(
         # Whoever comes or goes, it is room that must come first.
         moves = None
     quota = stops_more(view, gang, demands, budget) if budget is not None and fits else None
-    return Shortfall(signature, demands, proven, surplus=fits, seen=seen, quota=quota, moves=moves)
+    return Shortfall(signature, demands, proven, surplus=fits, seen=seen, quota=quota, moves=moves, cast=cast)
 
 
 def start(view: View, gang: Gang, placement: Placement) -> Start:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import islice
 
 import numpy as np
@@ -20,6 +21,7 @@ from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.demands import Demand, Signature
 from posse.engine.gangs import Gang, Rank
 from posse.engine.queues import QueueTree
+from posse.engine.shadows import Shadows
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ class Shortfall:
     quota: Quota | None = None
     # Who sat where was looked at up to here; None where company does not matter.
     moves: int | None = None
+    # Whose reservations were kept back from it, and those without which it would fit.
+    cast: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    # Its gangs could not start even if nobody ran, as long as this stays as it is.
+    hopeless: object = None
     # What is to be told of it, where that is not for its demands to tell.
     verdict: Verdict | None = None
     # What kind of reason its gangs were told.
@@ -83,9 +90,16 @@ class Shortfall:
 
 
 class Shortfalls:
-    def __init__(self, columns: Columns, tree: QueueTree) -> None:
+    def __init__(self, columns: Columns, tree: QueueTree, shadows: Shadows) -> None:
         self._columns = columns
         self._tree = tree
+        self._shadows = shadows
+        # By queue, in order, who is blocked; and those that were passed over, until the ground
+        # they stand on changes.
+        self._lines: dict[str, list[tuple[Rank, str]]] = {}
+        self._passed: dict[str, list[tuple[Rank, str]]] = {}
+        self._ground: dict[str, object] = {}
+        self._in_line: dict[str, Rank] = {}
         self._known: dict[Signature, Shortfall] = {}
         self._of: dict[str, Shortfall] = {}
         # What each waiting gang is still to be told.
@@ -101,6 +115,7 @@ class Shortfalls:
         known.demands, known.proven = blocked.demands, blocked.proven
         known.surplus, known.seen = blocked.surplus, blocked.seen
         known.moves = blocked.moves
+        known.behind = blocked.behind
         known.verdict = blocked.verdict
         known.quota = blocked.quota
         if self._of.get(gang.key) is not known:
@@ -108,6 +123,8 @@ class Shortfalls:
             self._of[gang.key] = known
         known.add(gang)
         self.untold[gang.key] = known
+        if not known.surplus:
+            self._line_up(gang)
 
     def remove(self, gang: Gang) -> None:
         self.untold.pop(gang.key, None)
@@ -133,8 +150,69 @@ class Shortfalls:
     def awakened(self) -> list[Shortfall]:
         """Those that a change since their last look could help."""
         rows: dict[int, Rows] = {}
-        helped: dict[tuple[int, int], bool] = {}
-        return [each for each in self._known.values() if self._helped(each, rows, helped)]
+        by_cast: dict[tuple[str, ...], list[Shortfall]] = {}
+        if self._shadows:
+            for each in self._known.values():
+                by_cast.setdefault(each.cast, []).append(each)
+        else:
+            by_cast[()] = list(self._known.values())
+        found: list[Shortfall] = []
+        for cast, known in by_cast.items():
+            # Each is looked at without what was kept back from it.
+            self._shadows.show(tuple(owner for owner in cast if owner in self._shadows.owners()))
+            helped: dict[tuple[int, int], bool] = {}
+            found += [each for each in known if self._helped(each, rows, helped)]
+        self._shadows.show(())
+        return found
+
+    # -- who is first ------------------------------------------------------------------------
+
+    def queues(self) -> list[str]:
+        """The queues in which somebody is blocked, or was."""
+        return [queue for queue, line in self._lines.items() if line]
+
+    def first_blocked(self, queue: str) -> Gang | None:
+        """The first gang of the queue, of those not passed over, that waits for its minimum."""
+        line = self._lines.get(queue, [])
+        while line:
+            rank, key = line[0]
+            shortfall = self._of.get(key)
+            gang = None if shortfall is None else shortfall.gangs[key]
+            if (
+                shortfall is not None
+                and not shortfall.surplus
+                and gang is not None
+                and gang.facts is not None
+                and gang.facts.queue == queue
+                and gang.rank == rank
+            ):
+                return gang
+            heappop(line)
+            if self._in_line.get(key) == rank:
+                del self._in_line[key]
+        return None
+
+    def pass_over(self, queue: str) -> None:
+        """The first of the queue is not to count until its ground changes, or it itself does."""
+        entry = heappop(self._lines[queue])
+        self._passed.setdefault(queue, []).append(entry)
+        self._in_line.pop(entry[1], None)
+
+    def recollect(self, queue: str, ground: object) -> None:
+        """Whoever was passed over on other ground counts again."""
+        if self._ground.get(queue) != ground:
+            self._ground[queue] = ground
+            for rank, key in self._passed.pop(queue, []):
+                if key in self._of and key not in self._in_line:
+                    self._in_line[key] = rank
+                    heappush(self._lines[queue], (rank, key))
+
+    def _line_up(self, gang: Gang) -> None:
+        assert gang.facts is not None
+        rank = gang.rank
+        if self._in_line.get(gang.key) != rank:
+            self._in_line[gang.key] = rank
+            heappush(self._lines.setdefault(gang.facts.queue, []), (rank, gang.key))
 
     def _helped(
         self,

@@ -7,7 +7,7 @@ until it is confirmed, refuted or gone. Equal facts give an equal view whatever 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -30,7 +30,9 @@ from posse.engine.hunting import Hunting
 from posse.engine.hypernodes import HyperNodeFacts
 from posse.engine.neighbours import Neighbours
 from posse.engine.queues import QueueTree
+from posse.engine.reservations import Reservations
 from posse.engine.seating import Seating, Seats
+from posse.engine.shadows import Shadows
 from posse.engine.shortfalls import Shortfalls
 from posse.engine.topology import Tiers
 
@@ -61,7 +63,11 @@ class View:
         self.hunting = Hunting()
         self.budgets = Budgets()
         # Gangs that did not fit, and those whose verdict is still to be told.
-        self.shortfalls = Shortfalls(self.columns, self.tree)
+        self.shadows = Shadows(self.columns)
+        self.shortfalls = Shortfalls(self.columns, self.tree, self.shadows)
+        self.reservations = Reservations()
+        # Counts how often anybody said something else about when they began, or how long they run.
+        self.estimates = 0
         # The columns' clock when the ailing were last looked at, and the holds last checked.
         self.healed = -1
         self.inspected = -1
@@ -121,6 +127,9 @@ class View:
             # Who ended well, or is not wanted any more, is not owed a seat.
             fewer = max(0, gang.facts.min_member - facts.min_member)
             gang.entitled = max(0, gang.entitled - fewer)
+        before = gang.facts
+        if before is None or (before.began, before.runs_for) != (facts.began, facts.runs_for):
+            self.estimates += 1
         gang.facts, gang.queue = facts, facts.queue
         for resource, _ in facts.min_resources:
             self.columns.column_of(resource)
@@ -337,6 +346,11 @@ class View:
                 self._eligibilities[shape.constraints] = eligibility
             seating = self._seatings[shape] = Seating(self.columns, shape, eligibility)
         return seating
+
+    def running(self) -> Iterator[Gang]:
+        """The gangs of which anybody sits."""
+        for key in self.neighbours.sitting:
+            yield self.gangs[key]
 
     def rows_of(self, gang: Gang) -> Rows:
         """Where the gang sits."""

@@ -48,7 +48,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         taken.append(gang.key.removeprefix("team/"))
         return original(view, gang, policy)
 
-    monkeypatch.setattr("posse.engine.cycle.place", spy)
+    monkeypatch.setattr("posse.engine.reserving.place", spy)
     return taken
 
 
@@ -61,8 +61,16 @@ def crowded(*teams: int) -> View:
 
 def test_gangs_that_ask_the_same_fail_together(searched: list[str]) -> None:
     view = crowded(1, 1, 1, 1)
-    assert len(decide(view)) == 4
+    assert len(list(cycle(view, replace(POLICY, backfill=False), 0.0))) == 4
     assert len(searched) == 1
+
+
+def test_what_is_reserved_is_worked_out_for_the_first_only(searched: list[str]) -> None:
+    view = crowded(1, 1, 1, 1)
+    assert len(decide(view)) == 4
+    assert len(searched) == 2
+    assert decide(view) == []
+    assert len(searched) == 2
 
 
 def test_nothing_new_nothing_looked_at(placed: list[str]) -> None:

@@ -1,0 +1,222 @@
+"""When the room of those who run comes free, as far as they said, and where a gang would fit then.
+
+A gang ends when the time it said it needs is over. One that is still there later is expected to
+need twice as long, and so on. When one that said nothing ends, nobody can know; nor when a pod does
+that is not ours, but has devices. Others that are not ours belong to the nodes, and stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Ints, Rows
+from posse.engine.gangs import NOWHERE, Gang
+from posse.engine.placing import Placement, seat
+from posse.engine.policy import Policy
+from posse.engine.seating import Seating, Seats
+from posse.engine.shadows import Shadow
+from posse.engine.view import View
+
+NEVER = float("inf")
+Floats = NDArray[np.float64]
+
+
+def end_of(gang: Gang, now: float) -> float:
+    """When it is expected to end; NEVER where nobody can know."""
+    facts = gang.facts
+    if facts is None or facts.runs_for is None:
+        return NEVER
+    began = facts.began
+    if began is None:
+        began = now if gang.seated_since is None else gang.seated_since
+    span = max(1.0, facts.runs_for)
+    while began + span <= now:
+        span *= 2
+    return began + span
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Members of one shape: where each sits, and when it goes, the earliest first."""
+
+    seating: Seating
+    rows: Rows
+    ends: Floats
+
+    def before(self, date: float) -> Rows:
+        return self.rows[: int(np.searchsorted(self.ends, date, side="right"))]
+
+
+class Timeline:
+    """Who sits where until when, as things are now."""
+
+    def __init__(self, view: View, now: float) -> None:
+        self.now = now
+        self._view = view
+        self._groups: list[_Group] = []
+        # By queue: when so much of it is given back.
+        self._charges: dict[str, tuple[Floats, Ints]] = {}
+        # How many jobs there are of which nobody can know.
+        self.unknown = len(view.neighbours.foreign)
+        seats: dict[Seating, tuple[list[int], list[float]]] = {}
+        given: dict[str, list[tuple[float, Ints]]] = {}
+        width = view.columns.used.shape[1]
+        for gang in view.running():
+            end = end_of(gang, now)
+            if end == NEVER:
+                self.unknown += 1
+            for member in gang.members.values():
+                if member.row == NOWHERE:
+                    continue
+                rows, ends = seats.setdefault(member.seating, ([], []))
+                rows.append(member.row)
+                date = end
+                if member.going:
+                    date = NEVER if member.stuck else now
+                ends.append(date)
+            if gang.facts is not None and view.tree.binds(gang.facts.queue):
+                amounts = np.zeros(width, np.int64)
+                for member in gang.muster.seated:
+                    amounts[member.seating.columns] += member.seating.amounts
+                given.setdefault(gang.facts.queue, []).append((end, amounts))
+        for member in view.neighbours.foreign.values():
+            rows, ends = seats.setdefault(member.seating, ([], []))
+            rows.append(member.row)
+            ends.append(now if member.going and not member.stuck else NEVER)
+        dates: dict[float, None] = {}
+        for seating, (rows, ends) in seats.items():
+            order = np.argsort(np.array(ends), kind="stable")
+            group = _Group(seating, np.array(rows, np.intp)[order], np.array(ends)[order])
+            self._groups.append(group)
+            dates.update(dict.fromkeys(group.ends.tolist()))
+        for queue, charges in given.items():
+            charges.sort(key=lambda charge: charge[0])
+            totals = np.cumsum([amounts for _, amounts in charges], axis=0)
+            self._charges[queue] = (np.array([end for end, _ in charges]), totals)
+        self.dates = sorted(date for date in dates if date < NEVER)
+
+    def pass_until(self, date: float) -> None:
+        """Inside a tentative statement: all who end by then are gone."""
+        for group in self._groups:
+            for seats in _seats(group.before(date)):
+                self._view.take(group.seating, seats, -1)
+        self._give_back(date)
+
+    def drain(self, rows: NDArray[np.bool_]) -> None:
+        """Inside a tentative statement: all who sit on these rows are gone."""
+        for group in self._groups:
+            for seats in _seats(group.rows[rows[group.rows]]):
+                self._view.take(group.seating, seats, -1)
+        self._give_back(NEVER)
+
+    def given_back(self, queue: str, date: float) -> Ints:
+        """How much of the queue's own use has ended by then."""
+        none: Ints = np.zeros(self._view.columns.used.shape[1], np.int64)
+        if queue not in self._charges:
+            return none
+        ends, totals = self._charges[queue]
+        number = int(np.searchsorted(ends, date, side="right"))
+        return totals[number - 1] if number else none
+
+    def cheapest(self) -> Rows:
+        """All rows, those first from which the fewest must go, and the soonest."""
+        size = len(self._view.columns.touched)
+        staying = np.zeros(size, np.int64)
+        pods = np.zeros(size, np.int64)
+        last = np.zeros(size)
+        for group in self._groups:
+            pods += np.bincount(group.rows, minlength=size)
+            forever = group.ends == NEVER
+            staying += np.bincount(group.rows[forever], minlength=size)
+            np.maximum.at(last, group.rows[~forever], group.ends[~forever])
+        rows = self._view.columns.by_name()
+        order = np.lexsort((np.arange(len(rows)), pods[rows], last[rows], staying[rows]))
+        cheapest: Rows = rows[order]
+        return cheapest
+
+    def _give_back(self, date: float) -> None:
+        for queue in self._charges:
+            self._view.tree.charge(queue, -self.given_back(queue, date))
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """Where and when a gang would start."""
+
+    date: float
+    seats: tuple[tuple[str, int], ...]
+    # What it would take, row by row; and how much of that is in use until then.
+    room: Shadow
+    awaited: Ints
+
+
+def earliest(view: View, gang: Gang, policy: Policy, timeline: Timeline) -> Prospect | None:
+    """When enough others have ended, and where the gang sits then; None: nobody can know."""
+    dates = timeline.dates
+    if not dates:
+        return None
+    found = _at(view, gang, policy, timeline, dates[-1])
+    low, high = -1, len(dates) - 1
+    while found is not None and high - low > 1:
+        middle = (low + high) // 2
+        sooner = _at(view, gang, policy, timeline, dates[middle])
+        if sooner is None:
+            low = middle
+        else:
+            found, high = sooner, middle
+    return None if found is None else _prospect(view, timeline, found, dates[high])
+
+
+def _at(
+    view: View, gang: Gang, policy: Policy, timeline: Timeline, date: float
+) -> Placement | None:
+    with view.tentatively():
+        timeline.pass_until(date)
+        return fits(view, gang, policy)
+
+
+def fits(view: View, gang: Gang, policy: Policy) -> Placement | None:
+    """Inside a tentative statement: where the gang would sit, as things are in it."""
+    with view.tentatively():
+        outcome = seat(view, gang, policy, need=gang.need, afresh=True)
+    return outcome if isinstance(outcome, Placement) else None
+
+
+def _prospect(view: View, timeline: Timeline, placement: Placement, date: float) -> Prospect:
+    room = room_of(view, placement)
+    before: Ints = view.columns.used[room.rows]
+    with view.tentatively():
+        timeline.pass_until(date)
+        awaited: Ints = before - view.columns.used[room.rows]
+    return Prospect(date, seats_of(placement), room, awaited)
+
+
+def seats_of(placement: Placement) -> tuple[tuple[str, int], ...]:
+    """(role, row) of every seat."""
+    seats = [(member.facts.role, row) for member, row in placement.seats]
+    return tuple(seats + [(hold.role, hold.row) for hold in placement.holds])
+
+
+def room_of(view: View, placement: Placement) -> Shadow:
+    """What it takes, row by row."""
+    taken: dict[int, Ints] = {}
+    sitting = [(member.seating, row) for member, row in placement.seats]
+    sitting += [(hold.seating, hold.row) for hold in placement.holds]
+    for seating, row in sitting:
+        amounts = taken.get(row)
+        if amounts is None:
+            amounts = taken[row] = np.zeros(view.columns.used.shape[1], np.int64)
+        amounts[seating.columns] += seating.amounts
+    rows = np.array(sorted(taken), np.intp)
+    return Shadow(rows, np.array([taken[row] for row in rows.tolist()], np.int64))
+
+
+def _seats(rows: Rows) -> Iterator[Seats]:
+    if len(rows):
+        counts = np.bincount(rows)
+        distinct = np.flatnonzero(counts)
+        yield Seats(distinct, counts[distinct].astype(np.int64))
