@@ -27,7 +27,7 @@ _PATH = re.compile(
     r"^(?P<root>/api/v1|/apis/[^/]+/[^/]+)(/namespaces/(?P<namespace>[^/]+))?"
     r"(/(?P<plural>[a-z]+)(/(?P<name>[^/]+))?(/(?P<part>[a-z]+))?)?$"
 )
-_CLUSTER_SCOPED = ("nodes", "queues", "priorityclasses", "hypernodes")
+_CLUSTER_SCOPED = ("nodes", "queues", "priorityclasses", "hypernodes", "namespaces")
 
 
 class Write(msgspec.Struct):
@@ -70,6 +70,8 @@ class Api:
         self.writes: list[Write] = []  # those that took effect
         self.binds: list[tuple[str, str]] = []  # pod name, node
         self.bound_uids: list[tuple[str, str]] = []  # pod uid, node
+        self.budgets: dict[str, list[int]] = {}  # evictions left, by the label `app`
+        self.lingering = False  # evicted pods are being deleted, and stay
         self.fault: Fault = lambda method, path: None
         self.on_write: Callable[[Write], None] = lambda write: None
         self._history: list[tuple[int, str, bytes]] = []
@@ -214,6 +216,17 @@ class Api:
 
     # The server.
 
+    def refuse_eviction(self, pod: Object, eviction: Object) -> None:
+        """What a budget that is used up does; `budgets` are how many more of which label value."""
+        budget = self.budgets.get(pod["metadata"].get("labels", {}).get("app", ""))
+        if budget is None:
+            return
+        if budget[0] <= 0:
+            message = "Cannot evict pod as it would violate the pod's disruption budget."
+            raise Refusal(429, "TooManyRequests", message)
+        if not eviction["deleteOptions"].get("dryRun"):
+            budget[0] -= 1
+
     def _serve(self, method: str, path: str, document: Any) -> tuple[int, Any]:
         found = _PATH.match(path)
         assert found is not None, path
@@ -241,9 +254,16 @@ class Api:
         if method == "GET":
             return 200, known
         _check(known["metadata"], _preconditions(document))
+        if part == "eviction":
+            self.refuse_eviction(known, document)
+            if document["deleteOptions"].get("dryRun"):
+                return 201, {"kind": "Status", "status": "Success"}
         self._record(method, path, document)
         if part == "binding":
             return 201, self._bind(key, known, document)
+        if part == "eviction" and self.lingering:
+            going = {"metadata": {"deletionTimestamp": "2020-09-13T12:26:40Z"}}
+            return 201, self._store("MODIFIED", key, merged(known, going))
         if part == "eviction" or method == "DELETE":
             return 201, self._store("DELETED", key, known)
         new = document if method == "PUT" else merged(known, document)
