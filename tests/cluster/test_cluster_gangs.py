@@ -165,6 +165,28 @@ async def test_a_job_whose_command_ends_succeeds_and_its_workers_are_cleaned() -
         await running.until(workers_gone, "cleanPodPolicy All removed the workers")
 
 
+async def test_a_launcher_that_is_moved_has_not_failed() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi(workers=4))
+        await wait_for_status(running, "mpi", "RUNNING")
+        before = await pods_of(running, "mpi")
+        (moved,) = [pod for pod in before if "launcher" in pod.metadata.name]
+        await running.connection.evict(
+            moved.metadata.name, running.namespace, uid=moved.metadata.uid
+        )
+
+        async def comes_back() -> bool:
+            job = await training(running).get("mpi")
+            assert job.status != "FAILED"
+            now = [pod for pod in await pods_of(running, "mpi") if "launcher" in pod.metadata.name]
+            return [pod.status.phase for pod in now] == ["Running"] and now != [moved]
+
+        await running.until(comes_back, "another launcher runs")
+        await wait_for_status(running, "mpi", "RUNNING")
+        workers = {pod.metadata.uid for pod in before if pod is not moved}
+        assert workers <= {pod.metadata.uid for pod in await pods_of(running, "mpi")}
+
+
 async def test_the_group_says_that_it_runs() -> None:
     async with cluster(4, gpus=2) as running:
         await training(running).submit(mpi(workers=4))

@@ -124,6 +124,17 @@ def test_the_launchers_job() -> None:
     assert launcher_pod()["spec"]["restartPolicy"] == "OnFailure"
 
 
+def test_a_launcher_that_is_moved_has_not_failed() -> None:
+    """Its Job may say so only of pods that are not restarted in place."""
+    raw = mpi_job()
+    raw["spec"]["mpiReplicaSpecs"]["Launcher"]["restartPolicy"] = "Never"
+    made = templates.launcher_job(read(raw), MARK, GANG)
+    (rule,) = made["spec"]["podFailurePolicy"]["rules"]
+    assert rule["action"] == "Ignore"
+    assert rule["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+    assert "podFailurePolicy" not in launcher()["spec"]
+
+
 def test_a_launcher_outlives_the_reading_of_its_end() -> None:
     assert launcher(run={"ttlSecondsAfterFinished": 0})["spec"]["ttlSecondsAfterFinished"] == 60
 

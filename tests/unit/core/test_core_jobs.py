@@ -181,6 +181,64 @@ async def test_a_pod_that_somebody_deletes_is_replaced_and_counts_as_failed() ->
         assert (await cluster.connection.get(JOB, "work", "default"))["status"]["failed"] == 1
 
 
+def moved_is_not_failed() -> Manifest:
+    condition = {"type": "DisruptionTarget", "status": "True"}
+    return {"rules": [{"action": "Ignore", "onPodConditions": [condition]}]}
+
+
+async def test_a_pod_that_is_moved_is_replaced_and_does_not_count_where_the_job_says_so() -> None:
+    async with embedded("core", "node") as cluster:
+        made = job(backoffLimit=0, podFailurePolicy=moved_is_not_failed())
+        await cluster.connection.create(JOB, made)
+        (pod,) = await running(cluster, 1)
+        for _ in range(2):
+            meta = pod["metadata"]
+            await cluster.connection.evict(meta["name"], "default", uid=meta["uid"])
+            await cluster.until(lambda name=meta["name"]: cluster.gone(POD, name))  # type: ignore[misc]
+            (pod,) = await running(cluster, 1)
+        status = (await cluster.connection.get(JOB, "work", "default"))["status"]
+        assert "failed" not in status
+        assert "conditions" not in status
+
+
+async def test_a_failure_of_its_own_counts_whatever_the_job_says_of_moves() -> None:
+    async with embedded("core", "node") as cluster:
+        made = job(lasts="5s", code=3, backoffLimit=0, podFailurePolicy=moved_is_not_failed())
+        await cluster.connection.create(JOB, made)
+        failed = await reached(cluster, "Failed")
+        assert reason(failed, "Failed") == "BackoffLimitExceeded"
+
+
+async def test_an_exit_code_may_fail_the_whole_job() -> None:
+    async with embedded("core", "node") as cluster:
+        codes = {"containerName": "main", "operator": "In", "values": [3, 4]}
+        rules = {"rules": [{"action": "FailJob", "onExitCodes": codes}]}
+        await cluster.connection.create(JOB, job(lasts="5s", code=4, podFailurePolicy=rules))
+        failed = await reached(cluster, "Failed")
+        assert reason(failed, "Failed") == "PodFailurePolicy"
+        assert failed["status"]["failed"] == 1
+
+
+async def test_a_replacement_waits_for_the_end_of_its_predecessor_where_the_job_says_so() -> None:
+    async with embedded("core") as cluster:
+        await cluster.connection.create(JOB, job(podReplacementPolicy="Failed"))
+
+        async def made() -> list[Manifest]:
+            return await cluster.all(POD)
+
+        (pod,) = await cluster.until(made)
+        name = pod["metadata"]["name"]
+        held = {"metadata": {"finalizers": ["example.com/held"]}}
+        await cluster.connection.patch(POD, name, held, "default")
+        await cluster.connection.delete(POD, name, "default")
+        await asyncio.sleep(60)
+        assert [one["metadata"]["name"] for one in await cluster.all(POD)] == [name]
+        await cluster.connection.patch(POD, name, {"metadata": {"finalizers": None}}, "default")
+        await cluster.until(lambda: cluster.gone(POD, name))
+        (other,) = await cluster.until(made)
+        assert other["metadata"]["name"] != name
+
+
 async def test_finished_pods_are_counted_once_across_restarts_of_the_controller() -> None:
     async with embedded("core", "node") as cluster:
         await cluster.connection.create(JOB, job(lasts="10s", parallelism=1, completions=4))

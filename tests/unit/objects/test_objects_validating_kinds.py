@@ -80,6 +80,12 @@ def test_good_objects_are_accepted(kind: Kind, obj: Raw) -> None:
         ),
         (
             kinds.JOB,
+            job({"restartPolicy": "OnFailure"}, podFailurePolicy={"rules": []}),
+            'spec.template.spec.restartPolicy: Invalid value: "OnFailure": '
+            'only "Never" is supported when podFailurePolicy is specified',
+        ),
+        (
+            kinds.JOB,
             job(parallelism=-1),
             "spec.parallelism: Invalid value: -1: must be greater than or equal to 0",
         ),

@@ -24,6 +24,11 @@ _PATIENT_SSH = "-o ConnectionAttempts=10"
 # The launcher only starts others: without this a container runtime may show it every GPU.
 _NO_GPUS = (("NVIDIA_VISIBLE_DEVICES", ""), ("NVIDIA_DRIVER_CAPABILITIES", ""))
 
+_BEING_MOVED_IS_NOT_FAILING = {
+    "action": "Ignore",
+    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+}
+
 # The launcher's Job must outlive our reading of how it ended.
 _SHORTEST_LAUNCHER_TTL = 60
 
@@ -69,6 +74,9 @@ def launcher_job(
         spec["ttlSecondsAfterFinished"] = ttl
     # A launcher that is still ending must not meet its successor on the same workers.
     spec["podReplacementPolicy"] = "Failed"
+    if spec["template"]["spec"]["restartPolicy"] == "Never":
+        # The API takes it for no other: there, a launcher that is moved counts as one failure.
+        spec["podFailurePolicy"] = {"rules": [_BEING_MOVED_IS_NOT_FAILING]}
     if suspended:
         spec["suspend"] = True
     return {

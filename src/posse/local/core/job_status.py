@@ -19,6 +19,7 @@ class Ending(Enum):
     SUCCESS = ("CompletionsReached", "Reached expected number of succeeded pods")
     BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
     DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
+    POLICY = ("PodFailurePolicy", "A pod has failed in a way for which the Job is to fail")
 
     @property
     def reason(self) -> str:
@@ -31,7 +32,7 @@ class Ending(Enum):
     @staticmethod
     def written(job: Manifest) -> Ending:
         reason = condition(job, "FailureTarget").get("reason")
-        return Ending.DEADLINE if reason == Ending.DEADLINE.reason else Ending.BACKOFF
+        return next((one for one in Ending if one.reason == reason), Ending.BACKOFF)
 
     def write(self, conditions: list[Manifest], now: str, *, final: bool) -> None:
         target, last = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from posse.controllers.runtime import Context, Controller, Key, Manifest, metadata_of, uid_of
 from posse.kube.errors import ApiError, NotFound
 from posse.local.core.conditions import condition_set, is_true
+from posse.local.core.job_failures import Failure, failure_of
 from posse.local.core.job_status import (
     Ending,
     count,
@@ -50,6 +51,7 @@ class Tally:
     counted: dict[str, None] = field(default_factory=dict)
     dismissed: dict[str, None] = field(default_factory=dict)  # told to go by us: no failure
     last_failure: float | None = None  # wall seconds
+    fatal: bool = False  # a pod failed in a way for which the Job is to fail
 
 
 def job_controller() -> Controller:
@@ -86,10 +88,13 @@ async def _reconcile(context: Context, key: Key, job: Manifest, tally: Tally) ->
     if not context.expectations.settled(key):
         return LOOK_AGAIN
     suspended = bool(spec.get("suspend"))
-    _count_finished(tally, pods, suspended, context.world.now())
+    _count_finished(tally, spec, pods, context.world.now())
     now = context.world.now()
     ending = _ending(job, tally, pods, now)
+    leaving = sum(deleting(pod) and not terminal(pod) for pod in pods)
     surplus, missing = _difference(spec, tally, running, ending, suspended)
+    if spec.get("podReplacementPolicy") == "Failed":
+        missing = max(0, missing - leaving)
     for pod in surplus:
         tally.dismissed[uid_of(pod)] = None
     await delete_pods(context, key, JOB, job, surplus)
@@ -124,6 +129,8 @@ def _first_tally(context: Context, job: Manifest) -> Tally:
     left = {"Succeeded": succeeded, "Failed": failed}
     for pod in sorted(context.owned(POD, uid_of(job)), key=_finish_order):
         result = phase(pod)
+        if result == "Failed" and failure_of(job["spec"], pod) is Failure.IGNORE:
+            continue
         if left.get(result, 0) > 0:
             left[result] -= 1
             tally.counted[uid_of(pod)] = None
@@ -132,7 +139,7 @@ def _first_tally(context: Context, job: Manifest) -> Tally:
     return tally
 
 
-def _count_finished(tally: Tally, pods: list[Manifest], suspended: bool, now: float) -> None:
+def _count_finished(tally: Tally, spec: Manifest, pods: list[Manifest], now: float) -> None:
     present = {uid_of(pod): pod for pod in pods}
     for kept in (tally.counted, tally.dismissed):
         for uid in [uid for uid in kept if uid not in present]:
@@ -142,10 +149,15 @@ def _count_finished(tally: Tally, pods: list[Manifest], suspended: bool, now: fl
             continue
         if phase(pod) == "Succeeded":
             tally.succeeded += 1
-        elif uid in tally.dismissed or (suspended and deleting(pod)):
+        elif uid in tally.dismissed or (spec.get("suspend") and deleting(pod)):
             continue
         elif phase(pod) == "Failed" or deleting(pod):
             # One that somebody deletes may never reach an end that could be seen.
+            meaning = failure_of(spec, pod)
+            if meaning is Failure.IGNORE:
+                continue
+            if meaning is Failure.FAIL_JOB:
+                tally.fatal = True
             tally.failed += 1
             tally.last_failure = _ended_at(pod) or now
         else:
@@ -160,6 +172,8 @@ def _ending(job: Manifest, tally: Tally, pods: list[Manifest], now: float) -> En
         return Ending.written(job)
     if is_true(job, "SuccessCriteriaMet"):
         return Ending.SUCCESS
+    if tally.fatal:
+        return Ending.POLICY
     if past_limit(spec, tally.failed, pods):
         return Ending.BACKOFF
     left = time_left(job, now)

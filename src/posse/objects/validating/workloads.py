@@ -58,6 +58,9 @@ def check_job_spec(report: Report, spec: Raw) -> None:
         report.required(field, 'valid values: "OnFailure", "Never"')
     elif restart not in ("OnFailure", "Never"):
         report.unsupported(field, restart, ("OnFailure", "Never"))
+    elif restart != "Never" and isinstance(spec.get("podFailurePolicy"), dict):
+        detail = 'only "Never" is supported when podFailurePolicy is specified'
+        report.invalid(field, restart, detail)
     selector = spec.get("selector")
     if not isinstance(selector, dict):
         report.required("spec.selector")
