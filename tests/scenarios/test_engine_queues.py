@@ -745,9 +745,13 @@ def test_the_facts_in_any_order_give_the_same_plan() -> None:
     queues = [queue("b", parent="a"), queue("c", parent="a", gpus=4), queue("a", gpus=6)]
     gangs = [gang(f"g{at}", workers=1, gpus=2, queue="bc"[at % 2], age=at) for at in range(6)]
     plans = []
-    for things in ([*queues, *gangs], [*reversed(gangs), *reversed(queues)]):
+    for queues_first in (True, False):
         view = View()
-        arrives(*nodes(2, gpus=4), *things)(view)
+        arrives(*nodes(2, gpus=4))(view)
+        if queues_first:
+            arrives(*queues, *gangs)(view)
+        else:
+            arrives(*reversed(gangs), *reversed(queues))(view)
         plans.append([d for d in cycle(view, QUIET, 0.0) if isinstance(d, Start)])
     assert len(plans[0]) == 3
     assert plans[0] == plans[1]

@@ -17,8 +17,11 @@ def fill(
     rising = list(range(len(weights)))
     while rising:
         weight = sum(weights[at] for at in rising)
-        ideal = {at: max(0, amount) * weights[at] // weight for at in rising}
-        bounded = {at: max(floors[at], min(wants[at], ideal[at])) for at in rising}
+        # All in units of one over the weight: nothing is rounded before the end.
+        ideal = {at: max(0, amount) * weights[at] for at in rising}
+        bounded = {
+            at: max(floors[at] * weight, min(wants[at] * weight, ideal[at])) for at in rising
+        }
         # Settle those whom the bounds move the way that all bounds together move the level.
         moved = sum(bounded[at] - ideal[at] for at in rising)
         settled = [
@@ -27,7 +30,7 @@ def fill(
             if not moved or (bounded[at] > ideal[at] if moved > 0 else bounded[at] < ideal[at])
         ]
         for at in settled:
-            shares[at] = bounded[at]
-            amount -= bounded[at]
+            shares[at] = bounded[at] // weight
+            amount -= shares[at]
         rising = [at for at in rising if at not in settled]
     return shares
