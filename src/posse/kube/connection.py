@@ -222,13 +222,16 @@ class Connection:
         }
         await self._sender.write("POST", object_path(POD, namespace, name, "binding"), binding)
 
-    async def evict(self, name: str, namespace: str, *, uid: str) -> None:
+    async def evict(self, name: str, namespace: str, *, uid: str, dry_run: bool = False) -> None:
         """Asks for the pod to go; TooManyRequests when a disruption budget refuses it now."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
-            "deleteOptions": {"preconditions": {"uid": uid}},
+            "deleteOptions": {
+                "preconditions": {"uid": uid},
+                **({"dryRun": ["All"]} if dry_run else {}),
+            },
         }
         await self._sender.write(
             "POST", object_path(POD, namespace, name, "eviction"), eviction, attempts=1

@@ -66,6 +66,10 @@ PERSISTENT_VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", Fals
 PERSISTENT_VOLUME_CLAIM = Kind(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("pvc",)
 )
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", False, ("sc",))
+CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False)
+CSI_DRIVER = Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False)
+CSI_STORAGE_CAPACITY = Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
 JOB = Kind("batch", "v1", "Job", "jobs", True, (), ("all",))
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), ("all",))
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), ("all",))
@@ -111,6 +115,11 @@ SELF_SUBJECT_REVIEW = Kind(
     "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", False
 )
 TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", False)
+
+# Read, where it is served.
+POD_DISRUPTION_BUDGET = Kind(
+    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",)
+)
 
 # Written to a part of an object.
 BINDING = Kind("", "v1", "Binding", "bindings")

@@ -13,6 +13,7 @@ from typing import Any
 from posse.engine.decisions import Keep, Start, Verdict
 from posse.objects.kinds import Kind
 from posse.scheduler.committing import Order
+from posse.scheduler.evicting import Eviction
 from posse.scheduler.reading.reader import Reader
 
 _log = logging.getLogger(__name__)
@@ -48,6 +49,11 @@ class Abstainer:
         else:
             names = ", ".join(name for _, name in decision.pods)
             _log.info("frozen: %s would be let go (%s): %s", decision.gang, names, decision.why)
+
+    def evict(self, order: Eviction) -> None:
+        decision = order.decision
+        names = ", ".join(name for victim in decision.victims for _, name in victim.pods)
+        _log.info("frozen: %s would end others: %s", decision.gang, names)
 
     def keep(self, decision: Keep) -> None:
         seats = () if decision.keeps is None else decision.keeps.seats

@@ -18,8 +18,9 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from posse.engine.decisions import Release, Seat, Start
+from posse.engine.facts import Purpose
 from posse.kube.connection import Connection
-from posse.kube.errors import KubeError, NotFound
+from posse.kube.errors import KubeError
 from posse.objects import keys
 from posse.objects.groups import PodGroup
 from posse.objects.pods import Pod
@@ -31,12 +32,11 @@ from posse.scheduler.reading.groups import (
     STARTED,
     GroupTerms,
     phase_of,
-    read_group,
     spoken,
     write_holds,
 )
-from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.releasing import Releaser
+from posse.scheduler.verifying import Stale, annotate, read_live, verify
 
 _log = logging.getLogger(__name__)
 
@@ -88,12 +88,6 @@ class Outbox(Protocol):
     def released(self, gang: str, why: str) -> None: ...
 
     def takes_pods(self, node: str) -> bool: ...
-
-
-class _Abandon(Exception):
-    def __init__(self, why: str, awaited: int | None = None) -> None:
-        super().__init__(why)
-        self.awaited = awaited
 
 
 class Committer:
@@ -154,10 +148,10 @@ class Committer:
         try:
             for seat in start.seats:
                 if not self._outbox.takes_pods(seat.node):
-                    raise _Abandon(f"node {seat.node} takes no pods any more", awaited=0)
+                    raise Stale(f"node {seat.node} takes no pods any more", awaited=0)
             if not is_alone(start.gang):
                 await self._prepare(start.gang, order, holds)
-        except _Abandon as abandon:
+        except Stale as abandon:
             self._outbox.refute([seat.uid for seat in start.seats])
             self._outbox.abandoned(start.gang, str(abandon), abandon.awaited)
             return
@@ -201,11 +195,11 @@ class Committer:
         us, before the first bind."""
         decided_on = order.terms
         if decided_on is None:
-            raise _Abandon("its PodGroup is gone")
+            raise Stale("its PodGroup is gone")
         if decided_on.bare:
             return  # there is no object to read, or to write on
         namespace, _, name = gang.partition("/")
-        group, now = await self._read(namespace, name, decided_on)
+        group, now = await read_live(self._connection, gang, decided_on)
         if phase_of(group) in STARTED and not order.ran:
             # Its earlier run is over. Half-bound under the old phase, it would look like a running
             # gang that lost members.
@@ -224,48 +218,17 @@ class Committer:
         missing = [hold for hold in holds if hold not in now.holds]
         if missing:
             # Seats given up by this decision stay written until its binds are through.
-            await self._write_holds(namespace, name, decided_on, (*now.holds, *missing))
-
-    async def _read(
-        self, namespace: str, name: str, decided_on: GroupTerms
-    ) -> tuple[PodGroup, GroupTerms]:
-        try:
-            group = await self._connection.get(decided_on.kind, name, namespace, model=PodGroup)
-        except NotFound:
-            raise _Abandon("its PodGroup is gone") from None
-        return group, self._verify(group, decided_on)
-
-    def _verify(self, group: PodGroup, decided_on: GroupTerms) -> GroupTerms:
-        if group.metadata.uid != decided_on.uid or group.metadata.deleting:
-            raise _Abandon("its PodGroup is gone")
-        try:
-            now = read_group(group, decided_on.kind)
-        except Unreadable as error:
-            raise _Abandon(str(error)) from error
-        if (now.generation, now.min_member, now.queue, now.expects) != (
-            decided_on.generation,
-            decided_on.min_member,
-            decided_on.queue,
-            decided_on.expects,
-        ):
-            raise _Abandon("its PodGroup has just changed", now.generation)
-        return now
+            await self._write_holds(gang, decided_on, (*now.holds, *missing))
 
     async def _write_holds(
-        self, namespace: str, name: str, decided_on: GroupTerms, holds: Holds
+        self, gang: str, decided_on: GroupTerms, holds: Holds, *, forget: bool = False
     ) -> None:
-        text = write_holds(holds) if holds else None
-        try:
-            group = await self._connection.patch(
-                decided_on.kind,
-                name,
-                {"metadata": {"uid": decided_on.uid, "annotations": {keys.HELD: text}}},
-                namespace,
-                model=PodGroup,
-            )
-        except NotFound:
-            raise _Abandon("its PodGroup is gone") from None
-        self._verify(group, decided_on)
+        """`forget`: what else was kept for the gang, up to its start, is no longer written."""
+        annotations: dict[str, str | None] = {keys.HELD: write_holds(holds) if holds else None}
+        if forget:
+            annotations[keys.KEEPS] = None
+        group = await annotate(self._connection, gang, decided_on, annotations)
+        verify(group, decided_on)
         self._outbox.group(group)
 
     async def _let_go_of_holds(self, gang: str, order: Order, holds: Holds) -> None:
@@ -276,12 +239,12 @@ class Committer:
         decided_on = order.terms
         if decided_on is None or decided_on.bare:
             return
-        if all(hold in holds for hold in decided_on.holds):
+        kept = decided_on.keeps is not None and decided_on.keeps.purpose is not Purpose.REPAIR
+        if not kept and all(hold in holds for hold in decided_on.holds):
             return
-        namespace, _, name = gang.partition("/")
         try:
-            await self._write_holds(namespace, name, decided_on, holds)
-        except (KubeError, _Abandon) as error:
+            await self._write_holds(gang, decided_on, holds, forget=kept)
+        except (KubeError, Stale) as error:
             _log.info("%s: held seats stay written: %s", gang, error)
 
     async def _each(self, do: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:

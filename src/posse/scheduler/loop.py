@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Protocol
 
 from posse.engine.cycle import cycle, wake_at
-from posse.engine.decisions import Decision, Keep, Release, Start, Verdict, Wait
+from posse.engine.decisions import Decision, Evict, Keep, Release, Start, Verdict, Wait
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from posse.scheduler.capturing import Capture
 from posse.scheduler.committing import Order
+from posse.scheduler.evicting import Eviction
 from posse.scheduler.inbox import Inbox
 from posse.scheduler.observing import Observer
 from posse.scheduler.outcomes import Outcomes
@@ -46,6 +47,7 @@ class Loop:
         statuses: Telling,
         outcomes: Outcomes,
         submit: Callable[[Order], None],
+        evict: Callable[[Eviction], None],
         keep: Callable[[Keep], None],
         world: World,
         policy: Policy,
@@ -62,6 +64,7 @@ class Loop:
         self._statuses = statuses
         self._outcomes = outcomes
         self._submit = submit
+        self._evict = evict
         self._keep = keep
         self._world = world
         self._policy = policy
@@ -106,6 +109,8 @@ class Loop:
                     self._submit(self._order(decision))
                 case Release():
                     self._submit(self._order(decision))
+                case Evict():
+                    self._evict(self._eviction(decision))
                 case Keep():
                     self._keep(decision)
                 case Wait():
@@ -130,6 +135,14 @@ class Loop:
 
     def _now(self) -> float:
         return self._epoch + self._world.monotonic()
+
+    def _eviction(self, decision: Evict) -> Eviction:
+        musters = self._reader.musters
+        terms = [
+            None if (muster := musters.get(gang)) is None else muster.terms
+            for gang in (decision.gang, *(victim.gang for victim in decision.victims))
+        ]
+        return Eviction(decision, terms[0], tuple(terms[1:]))
 
     def _order(self, decision: Start | Release) -> Order:
         muster = self._reader.musters.get(decision.gang)

@@ -14,7 +14,7 @@ from posse.scheduler.config import LEASE_NAME
 from posse.scheduler.observing import Observer, Standing, Stopwatch
 from posse.world import World
 
-PHASES = ("read", "heal", "place", "explain")
+PHASES = ("read", "heal", "place", "preempt", "explain")
 OUTCOMES = ("bound", "gone", "otherwise", "denied")
 _PHASE_SECONDS = (0.0001, 0.0005, *SECONDS[:-2])
 

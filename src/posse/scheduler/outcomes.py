@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from posse.engine.decisions import Release, Seat
+from posse.engine.decisions import Evict, Release, Seat
 from posse.engine.policy import Policy
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD
@@ -28,6 +28,9 @@ from posse.scheduler.standing import SCHEDULED
 from posse.world import World
 
 _log = logging.getLogger(__name__)
+
+PREEMPTED = "Preempted"
+PREEMPTS = "PreemptsOthers"
 
 _STALE = 5.0
 _FIRST_PAUSE = 1.0
@@ -120,6 +123,24 @@ class Outcomes:
 
     def released(self, gang: str, why: str) -> None:
         self._tell(gang, RELEASED, why, warning=True)
+
+    def evicted(self, decision: Evict, left: Sequence[str], why: str) -> None:
+        """One event on each victim and one on whom they ended for."""
+        stay = set(left)
+        ended = 0
+        for victim in decision.victims:
+            went = sum(1 for uid, _ in victim.pods if uid not in stay)
+            ended += went
+            if went:
+                message = f"{_counted(went, 'pod')} {victim.why}"
+                self._tell(victim.gang, PREEMPTED, message, warning=True)
+        whose = ", ".join(victim.gang for victim in decision.victims[:3])
+        if len(decision.victims) > 3:
+            whose += f" and {len(decision.victims) - 3} more"
+        message = f"ended {_counted(ended, 'pod')} of {whose} to start"
+        if left:
+            message += f"; {_counted(len(left), 'pod')} stayed: {why}"
+        self._tell(decision.gang, PREEMPTS, message, warning=bool(left))
 
     def forget(self, gang: str) -> None:
         """Nothing is left of the gang."""

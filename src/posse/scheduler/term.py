@@ -15,6 +15,7 @@ from posse.kube.connection import Connection
 from posse.kube.errors import KubeError, NotFound
 from posse.kube.events import Recorder
 from posse.kube.identity import Identity, Malformed
+from posse.objects.budgets import PodDisruptionBudget
 from posse.objects.groups import PodGroup, PriorityClass, Queue
 from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import (
@@ -23,6 +24,7 @@ from posse.objects.kinds import (
     NATIVE_POD_GROUPS,
     NODE,
     POD,
+    POD_DISRUPTION_BUDGET,
     POD_GROUPS,
     PRIORITY_CLASS,
     QUEUE,
@@ -37,6 +39,7 @@ from posse.scheduler.binding import Binder
 from posse.scheduler.capturing import Capture
 from posse.scheduler.committing import Committer, Order
 from posse.scheduler.config import COMPONENT, SchedulerConfig
+from posse.scheduler.evicting import Evictor
 from posse.scheduler.inbox import Inbox
 from posse.scheduler.keeping import Keeper
 from posse.scheduler.loop import Loop
@@ -91,6 +94,7 @@ class Term:
         self._queues = self._cache(QUEUE, Queue, reader.queue)
         self._namespaces = self._cache(NAMESPACE, Namespace, reader.namespace)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
+        self._budgets = self._cache(POD_DISRUPTION_BUDGET, PodDisruptionBudget, reader.budget)
         self._hypernodes = self._cache(HYPER_NODE, HyperNode, reader.hypernode)
         submit: Callable[[Order], None]
         outcomes = Outcomes(
@@ -99,7 +103,7 @@ class Term:
         statuses: Statuses | Abstainer
         if frozen:
             statuses = abstainer = Abstainer(reader)
-            submit, keep = abstainer.submit, abstainer.keep
+            submit, evict, keep = abstainer.submit, abstainer.evict, abstainer.keep
         else:
             committer = Committer(
                 connection,
@@ -121,8 +125,11 @@ class Term:
             )
             self._tallies = Tallies(connection, world, reader, every=config.tally)
             keeper = Keeper(connection, world, reader)
-            submit, keep = committer.submit, keeper.keep
-            self._writers = [written.run, committer.run, keeper.run, self._tallies.run]
+            evictor = Evictor(
+                connection, world, outcomes, observer, in_flight=config.binds_in_flight
+            )
+            submit, evict, keep = committer.submit, evictor.submit, keeper.keep
+            self._writers = [written.run, committer.run, evictor.run, keeper.run, self._tallies.run]
         self._standing = Standing(
             lambda: waiting_by_reason(reader.musters, statuses.verdicts),
             lambda: len(self._quarantine),
@@ -134,6 +141,7 @@ class Term:
             statuses,
             outcomes,
             submit,
+            evict,
             keep,
             world,
             config.policy,
@@ -156,7 +164,13 @@ class Term:
     async def _serve(self) -> None:
         required: list[Cache[Any]] = [self._pods, self._nodes, self._namespaces, self._classes]
         native = await self._native_groups()
-        optional: list[Cache[Any]] = [*self._groups, *native, self._queues, self._hypernodes]
+        optional: list[Cache[Any]] = [
+            *self._groups,
+            *native,
+            self._queues,
+            self._hypernodes,
+            self._budgets,
+        ]
         self._observer.watches([*required, *optional])
         async with asyncio.TaskGroup() as tasks:
             if self._recorder is not None:

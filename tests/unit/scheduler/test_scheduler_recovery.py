@@ -63,7 +63,7 @@ async def test_its_seats_come_before_gangs_that_wait_in_front(rig: Rig, binds: i
     rig.gang("train", MEMBERS)
     await crash_after(rig, binds)
     rig.api.put("podgroups", group("thief", 1))
-    rig.api.put("pods", pod("thief-0", "thief", priority=1000))
+    rig.api.put("pods", pod("thief-0", "thief", priority=1000, preemptionPolicy="Never"))
     async with rig.running():
         await rig.until(lambda: rig.phase("train") == "Running")
         await rig.settle()

@@ -65,6 +65,8 @@ SCHEDULER_RULES: tuple[Rule, ...] = (
     Rule("", ("pods/status",), ("patch",)),
     _EVENTS,
     Rule("scheduling.k8s.io", ("priorityclasses",), READ),
+    # Whom not to end for others.
+    Rule("policy", ("poddisruptionbudgets",), READ),
     Rule(QUEUE.group, ("queues",), READ),
     Rule(QUEUE.group, ("queues/status",), ("patch",)),
     # Where it is served: the domains of the network.

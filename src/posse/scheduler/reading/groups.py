@@ -31,7 +31,7 @@ from posse.scheduler.reading.minimums import (
     read_role_minimums,
     read_times,
 )
-from posse.scheduler.reading.pods import constraints, created_at, requests
+from posse.scheduler.reading.pods import constraints, created_at, is_preemptable, requests
 from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.reading.topologies import read_topology
 
@@ -78,6 +78,8 @@ class GroupTerms(msgspec.Struct, frozen=True):
     role_minimums: tuple[tuple[str, int], ...] = ()
     min_resources: Requests = ()
     keeps: Keeps | None = None
+    preemptable: bool = True
+    evictions: int = 0
     times: Times = Times()
 
 
@@ -111,6 +113,8 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         role_minimums=read_role_minimums(spec, least),
         min_resources=read_min_resources(spec),
         keeps=read_keeps(meta.annotations.get(keys.KEEPS)),
+        preemptable=is_preemptable(meta),
+        evictions=read_evictions(meta.annotations.get(keys.EVICTIONS)),
         times=read_times(meta.annotations),
     )
 
@@ -200,6 +204,15 @@ def read_expects(text: str | None) -> tuple[Expected, ...]:
         shape = Shape(asked, constraints(entry.node_selector, entry.tolerations))
         roles[entry.role] = Expected(role=entry.role, count=entry.count, shape=shape)
     return tuple(roles[role] for role in sorted(roles))
+
+
+def read_evictions(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        field = f"metadata.annotations[{keys.EVICTIONS}]"
+        raise Unreadable(field, f"{text!r} is not a whole number")
+    return int(text)
 
 
 def read_holds(text: str | None) -> tuple[tuple[str, str], ...]:

@@ -12,8 +12,8 @@ from posse.objects.meta import Key
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
 from posse.scheduler.reading.groups import GroupTerms
-from posse.scheduler.reading.pods import Place, bound_at, created_at
-from posse.scheduler.reading.priorities import priority_of
+from posse.scheduler.reading.pods import Place, bound_at, created_at, is_preemptable
+from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -48,6 +48,8 @@ class Muster:
         self.setback = ""  # why what was decided on has not been done yet
         self._counts = dict.fromkeys(Place, 0)
         self._priorities: dict[int, int] = {}
+        self._policies: dict[str, int] = {}  # of preemption
+        self._protected = 0  # members that must not be ended for others
         self._orphans = 0  # live members that nobody would recreate
         self._bare = 0  # members that say by themselves how many start together
         self._ended: dict[str, int] = {}  # members that ended well, by role
@@ -176,6 +178,9 @@ class Muster:
             role_minimums=self._role_minimums(),
             min_resources=self.terms.min_resources,
             keeps=self.terms.keeps,
+            preempts=preempts(self.terms.priority_class, classes, self._policies),
+            preemptable=self.terms.preemptable and not self._protected,
+            evictions=self.terms.evictions,
             began=self.first_bound if self.ran or self.whole else None,
             start_timeout=self.terms.times.start_timeout,
             runs_for=self.terms.times.runs_for,
@@ -225,6 +230,9 @@ class Muster:
             min_member=1,
             started=member.place.seated,
             recreated=self.recreated,
+            preempts=member.pod.spec.preemption_policy != NEVER,
+            preemptable=is_preemptable(meta),
+            began=self.first_bound,
         )
 
     def _count(self, member: Member, step: int) -> None:
@@ -240,6 +248,14 @@ class Muster:
             self._priorities[priority] = left
         else:
             self._priorities.pop(priority, None)
+        policy = member.pod.spec.preemption_policy or ""
+        left = self._policies.get(policy, 0) + step
+        if left:
+            self._policies[policy] = left
+        else:
+            self._policies.pop(policy, None)
+        if not is_preemptable(member.pod.metadata):
+            self._protected += step
         if member.pod.metadata.controller is None:
             self._orphans += step
         if minimum_named_by(member.pod):

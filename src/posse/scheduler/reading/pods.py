@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from posse.engine.facts import Constraints, PodFacts, Requests, Shape, Toleration, requests_of
 from posse.engine.terms import HostPort
+from posse.objects import keys
 from posse.objects import pods as objects
 from posse.objects.meta import ObjectMeta
 from posse.objects.pods import Pod, PodSpec
@@ -114,6 +115,12 @@ def bound_at(pod: Pod) -> float | None:
             except ValueError:
                 return None
     return None
+
+
+def is_preemptable(meta: ObjectMeta) -> bool:
+    """Whether it may be ended for others: unless it, or its group, says no."""
+    said = meta.annotations.get(keys.PREEMPTABLE) or meta.labels.get(keys.PREEMPTABLE)
+    return said is None or said.lower() != "false"
 
 
 def created_at(meta: ObjectMeta) -> float:

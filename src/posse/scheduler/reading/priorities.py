@@ -7,6 +7,16 @@ from collections.abc import Iterable, Mapping
 from posse.objects.groups import PriorityClass
 from posse.objects.meta import Key
 
+NEVER = "Never"
+
+
+def preempts(class_name: str, classes: Mapping[Key, PriorityClass], members: Iterable[str]) -> bool:
+    """Whether it may end others: as its own class says, else unless a member must not."""
+    named = classes.get(("", class_name)) if class_name else None
+    if named is not None:
+        return named.preemption_policy != NEVER
+    return NEVER not in members
+
 
 def priority_of(
     class_name: str, classes: Mapping[Key, PriorityClass], members: Iterable[int]

@@ -11,12 +11,14 @@ spec reads the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
-from posse.engine.facts import GroupFacts, Shape
+from posse.engine.facts import GroupFacts, NamespaceFacts, Shape
 from posse.engine.view import View
 from posse.kube.cache import Change
+from posse.objects.budgets import PodDisruptionBudget
 from posse.objects.groups import PodGroup, PriorityClass, Queue
 from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
@@ -24,6 +26,15 @@ from posse.objects.meta import Key, ObjectMeta
 from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
+from posse.objects.volumes import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.groups import read_group, speaking
 from posse.scheduler.reading.muster import Member, Muster
@@ -39,6 +50,10 @@ from posse.scheduler.reading.pods import (
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.queues import is_open, read_queue, selects_namespaces
 from posse.scheduler.reading.topologies import read_hypernode
+from posse.scheduler.reading.volumes import NotYet, Shelves
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class _Known(msgspec.Struct):
@@ -59,6 +74,7 @@ class Reader:
         self._view = view
         self._claims = claims
         self._quarantine = quarantine
+        self.shelves = Shelves()
         self._shapes = Shapes()
         self._pods: dict[str, _Known] = {}
         self._nodes: dict[str, Node] = {}
@@ -137,18 +153,26 @@ class Reader:
             self._touch_all()
 
     def namespace(self, change: Change[Namespace]) -> None:
-        """Its labels say which queues its gangs may use, where those select by labels."""
+        """Its labels say which queues its gangs may use, and whose affinities mean its pods."""
         namespace = change.new or change.old
         if namespace is None:
             return
         name = namespace.metadata.name
         if change.new is None:
             self._namespaces.pop(name, None)
+            self._view.remove_namespace(name)
         else:
             self._namespaces[name] = namespace.metadata.labels
+            self._view.set_namespace(NamespaceFacts(name, namespace.metadata.labels))
         for queue in self.queues.values():
             if selects_namespaces(queue):
                 self._set_queue(queue)
+
+    def budget(self, change: Change[PodDisruptionBudget]) -> None:
+        if change.new is not None:
+            self._view.set_budget(read_budget(change.new))
+        elif change.old is not None:
+            self._view.remove_budget(*change.old.key)
 
     def hypernode(self, change: Change[HyperNode]) -> None:
         """One that cannot be read joins nothing; those that can stand without it."""
@@ -173,6 +197,49 @@ class Reader:
         elif change.old is not None:
             self._classes.pop(change.old.key, None)
         self._touch_all()
+
+    def claim(self, change: Change[PersistentVolumeClaim]) -> None:
+        claim = change.new or change.old
+        if claim is not None:
+            _keep(self.shelves.claims, claim.key, change.new)
+            self._read_again([claim.key])
+
+    def volume(self, change: Change[PersistentVolume]) -> None:
+        volume = change.new or change.old
+        if volume is None:
+            return
+        _keep(self.shelves.volumes, volume.metadata.name, change.new)
+        owner = volume.spec.claim_ref
+        if owner is not None:
+            self._read_again([(owner.namespace, owner.name)])
+        else:
+            self._read_again(self.shelves.unbound())
+
+    def storage_class(self, change: Change[StorageClass]) -> None:
+        if (known := change.new or change.old) is not None:
+            _keep(self.shelves.classes, known.metadata.name, change.new)
+            self._read_again(self.shelves.unbound())
+
+    def csi_driver(self, change: Change[CsiDriver]) -> None:
+        if (driver := change.new or change.old) is not None:
+            _keep(self.shelves.drivers, driver.metadata.name, change.new)
+            self._read_again(self.shelves.unbound())
+
+    def csi_capacity(self, change: Change[CsiStorageCapacity]) -> None:
+        if (capacity := change.new or change.old) is not None:
+            _keep(self.shelves.capacities, capacity.key, change.new)
+            self._read_again(self.shelves.unbound())
+
+    def csi_node(self, change: Change[CsiNode]) -> None:
+        """How many volumes a node takes. Most drivers say so on all their nodes or on none."""
+        if (node := change.new or change.old) is None:
+            return
+        if self.shelves.set_limits(node.metadata.name, change.new):
+            for each in self._nodes.values():
+                self._set_node(each)
+            self._read_again(self.shelves.in_use())
+        elif found := self._nodes.get(node.metadata.name):
+            self._set_node(found)
 
     def undecodable(self, nodes: Mapping[Key, str]) -> None:
         """The pods that are no pods to us, each with its node ("" for none), as they are now."""
@@ -297,8 +364,14 @@ class Reader:
         self._part(known, gang, uid)
         place = place_of(pod)
         shape, problem = None, ""
+        lacking = ""
         if not place.finished and (gang is not None or pod.spec.node_name):
-            shape, problem = self._shape_of(pod, known)
+            if pod.spec.volumes:
+                self.shelves.use(pod)
+            try:
+                shape, problem = self._shape_of(pod, known)
+            except NotYet as claim:
+                lacking, place = str(claim), Place.BARRED
         self._pods[uid] = _Known(pod, gang, shape)
         self._spoil(pod.spec.node_name, uid, bool(problem) and not place.finished)
         counts = shape is not None and (place.seated or place is Place.WAITING)
@@ -318,7 +391,7 @@ class Reader:
         if problem and not pod.spec.node_name:
             place = Place.BARRED
         elif place is Place.BARRED:
-            problem = CLAIMS_ARE_NOT_ALLOCATED
+            problem = lacking or CLAIMS_ARE_NOT_ALLOCATED
         self._muster(gang).put(Member(pod, place, problem))
 
     def _lags(self, pod: Pod) -> bool:
@@ -330,6 +403,7 @@ class Reader:
         if known is None:
             return
         self._spoil(known.pod.spec.node_name, uid, False)
+        self.shelves.leave(known.pod)
         self._quarantine.discharge(uid)
         self._view.remove_pod(uid)
         self._part(known, None, uid)
@@ -340,12 +414,21 @@ class Reader:
             self._muster(known.gang).drop(uid)
 
     def _shape_of(self, pod: Pod, known: _Known | None) -> tuple[Shape | None, str]:
-        if known is not None and known.shape is not None and known.pod.spec == pod.spec:
+        if known is not None and known.shape is not None and _says_the_same(known.pod, pod):
             return known.shape, ""
+        volumes = self.shelves.read(pod) if pod.spec.volumes else None
         try:
-            return self._shapes.of(pod), ""
+            return self._shapes.of(pod, volumes), ""
         except Unreadable as error:
             return None, str(error)
+
+    def _read_again(self, claims: list[Key]) -> None:
+        """What these claims say has changed, and with it the shapes of the pods that use them."""
+        for uid in self.shelves.users(claims):
+            known = self._pods[uid]
+            known.shape, ahead = None, known.ahead
+            self._remember(known.pod)
+            self._pods[uid].ahead = ahead
 
     def _spoil(self, node: str, uid: str, spoils: bool) -> None:
         """Nothing new goes to a node while a pod there takes nobody knows how much."""
@@ -364,7 +447,7 @@ class Reader:
     def _set_node(self, node: Node) -> None:
         name = node.metadata.name
         trusted = name not in self._spoilers and name not in self._undecodable.values()
-        facts, why = read_node(node, trusted=trusted)
+        facts, why = read_node(node, trusted=trusted, attachable=self.shelves.attachable(name))
         if why:
             self._quarantine.admit(NODE, node, node.metadata.uid, why)
         else:
@@ -393,3 +476,15 @@ def _older(one: ObjectMeta, other: ObjectMeta) -> bool:
     if one.uid != other.uid or not all(version.isdecimal() for version in versions):
         return False
     return int(versions[0]) < int(versions[1])
+
+
+def _says_the_same(one: Pod, other: Pod) -> bool:
+    """Whether two versions of a pod ask for the same."""
+    return one.spec == other.spec and one.metadata.labels == other.metadata.labels
+
+
+def _keep(known: dict[K, V], key: K, value: V | None) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value
