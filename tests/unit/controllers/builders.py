@@ -9,6 +9,7 @@ from typing import Any
 from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.observing import Observed
 from posse.controllers.runtime import Manifest, owner_reference
+from posse.objects.keys import GROUP_NAME
 from posse.objects.kinds import MPI_JOB
 from posse.objects.times import rfc3339
 from posse.world import World
@@ -98,7 +99,13 @@ def worker_pod(
         status["conditions"] = [{"type": "Ready", "status": "True" if ready else "False"}]
     if reason:
         status["reason"] = reason
-    return owned(f"train-worker-{index}", status=status, **fields)
+    return member(owned(f"train-worker-{index}", status=status, **fields))
+
+
+def member(pod: Manifest, group: str = "train", scheduler: str = "posse") -> Manifest:
+    """The pod as a controller makes it that has gangs; without a group, as one that has none."""
+    marks = {"annotations": {GROUP_NAME: group}} if group else {}
+    return pod | {"metadata": marks | pod["metadata"], "spec": {"schedulerName": scheduler}}
 
 
 def ending() -> Manifest:
@@ -113,10 +120,8 @@ def launcher(condition: str | None = None, *, suspend: bool = False, **fields: A
 
 
 def launcher_pod(phase: str = "Running", **status: Any) -> Manifest:
-    return {
-        "metadata": {"name": "train-launcher-x", "namespace": "ns"},
-        "status": {"phase": phase} | status,
-    }
+    metadata = {"name": "train-launcher-x", "namespace": "ns"}
+    return member({"metadata": metadata, "status": {"phase": phase} | status})
 
 
 def observed(job: Manifest, *pods: Manifest, now: float = NOW, **seen: Any) -> Observed:

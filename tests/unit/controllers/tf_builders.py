@@ -13,6 +13,7 @@ from posse.controllers.tf.kind import TFJOB
 from posse.objects.kinds import TF_JOB
 from posse.objects.times import rfc3339
 from tests.unit.controllers.builders import NOW
+from tests.unit.controllers.builders import member as as_member
 
 SETTINGS = Settings()
 
@@ -89,7 +90,7 @@ def pod(
     if disrupted:
         target = {"type": "DisruptionTarget", "status": "True", "reason": disrupted}
         status["conditions"] = [target]
-    return owned(f"train-{member}", status=status, **fields)
+    return as_member(owned(f"train-{member}", status=status, **fields))
 
 
 def observed(job: Manifest, *pods: Manifest, now: float = NOW, **seen: Any) -> Observed:

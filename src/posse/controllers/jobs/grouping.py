@@ -55,13 +55,17 @@ class Mark(msgspec.Struct, frozen=True):
 
 def users_mark(parts: Iterable[Part]) -> Mark | None:
     """The group that the user's own templates name; the first one speaks for the whole job."""
-    for part in parts:
-        metadata = part.template.get("metadata") or {}
-        for where, keys in (("annotations", _GROUP_ANNOTATIONS), ("labels", _GROUP_LABELS)):
-            named = metadata.get(where) or {}
-            for key in keys:
-                if named.get(key):
-                    return Mark(where, key, str(named[key]))
+    found = (mark_on(part.template.get("metadata") or {}) for part in parts)
+    return next((mark for mark in found if mark is not None), None)
+
+
+def mark_on(metadata: Mapping[str, Any]) -> Mark | None:
+    """The group that a pod or a template names."""
+    for where, keys in (("annotations", _GROUP_ANNOTATIONS), ("labels", _GROUP_LABELS)):
+        named = metadata.get(where) or {}
+        for key in keys:
+            if named.get(key):
+                return Mark(where, key, str(named[key]))
     return None
 
 

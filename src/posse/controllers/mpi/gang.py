@@ -6,20 +6,27 @@ from collections.abc import Iterator
 
 from posse.controllers.jobs import gathering, grouping
 from posse.controllers.jobs.actions import Action
-from posse.controllers.jobs.grouping import Mark
+from posse.controllers.jobs.grouping import GangSettings, Mark
+from posse.controllers.jobs.pods import is_ending
 from posse.controllers.mpi.observing import Situation
 from posse.controllers.runtime import Manifest, metadata_of
 
 
 def mark_of(situation: Situation) -> Mark | None:
-    return gathering.mark_of(situation.seen.job, situation.job.parts, situation.settings.gang)
+    job, settings = situation.seen.job, situation.settings.gang
+    return gathering.mark_of(job, situation.job.parts, settings, _members(situation))
+
+
+def settings_of(situation: Situation) -> GangSettings:
+    """As they are for pods still to be made."""
+    return gathering.joining(situation.settings.gang, _members(situation))
 
 
 def gather(situation: Situation) -> Iterator[Action]:
     return gathering.gather(
         situation.claim,
         situation.job.parts,
-        situation.settings.gang,
+        mark_of(situation),
         situation.seen.pod_group,
         pod_group(situation),
     )
@@ -47,3 +54,10 @@ def pod_group(situation: Situation) -> Manifest:
         min_resources=policy.min_resources or grouping.summed_requests(counted),
         expects=announced,
     )
+
+
+def _members(situation: Situation) -> list[Manifest]:
+    """The pods of the job that are there to stay."""
+    return [
+        pod for pod in (*situation.own_pods, *situation.seen.launcher_pods) if not is_ending(pod)
+    ]

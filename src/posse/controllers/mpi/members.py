@@ -8,7 +8,7 @@ from posse.controllers.jobs.actions import Action, Blocked, Create, Delete, Keep
 from posse.controllers.jobs.grouping import Mark
 from posse.controllers.jobs.pods import is_ending, is_ready, was_turned_away
 from posse.controllers.mpi import hosts, ssh, templates
-from posse.controllers.mpi.gang import mark_of
+from posse.controllers.mpi.gang import mark_of, settings_of
 from posse.controllers.mpi.observing import Situation
 from posse.controllers.mpi.status import launcher_finished
 from posse.controllers.runtime import Manifest, key_of
@@ -30,14 +30,15 @@ def keys(situation: Situation, members: Sequence[Action]) -> Iterator[Action]:
 
 def workers(situation: Situation) -> Iterator[Action]:
     """Create the missing ones and delete those beyond the number asked for."""
-    job, mark = situation.job, mark_of(situation)
+    job, mark, gang = situation.job, mark_of(situation), settings_of(situation)
+    domain = situation.settings.cluster_domain
     wanted: dict[str, None] = {}
     for index in range(job.workers):
         name = job.worker_name(index)
         wanted[name] = None
         present = situation.seen.pods.get(name)
         if present is None:
-            yield Create(POD, _worker(situation, index, mark))
+            yield Create(POD, templates.worker_pod(job, index, mark, gang, domain))
         elif not situation.owns(present):
             yield Blocked(POD, present)
         elif was_turned_away(present) and not is_ending(present):
@@ -90,10 +91,6 @@ def _may_launch(situation: Situation) -> bool:
     return not job.waits_for_workers or sum(map(is_ready, situation.workers)) == job.workers
 
 
-def _worker(situation: Situation, index: int, mark: Mark | None) -> Manifest:
-    settings = situation.settings
-    return templates.worker_pod(situation.job, index, mark, settings.gang, settings.cluster_domain)
-
-
 def _launcher(situation: Situation, mark: Mark | None, *, suspended: bool = False) -> Manifest:
-    return templates.launcher_job(situation.job, mark, situation.settings.gang, suspended=suspended)
+    gang = settings_of(situation)
+    return templates.launcher_job(situation.job, mark, gang, suspended=suspended)

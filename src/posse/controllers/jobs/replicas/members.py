@@ -8,7 +8,7 @@ from posse.controllers.jobs.actions import Action, Blocked, Create, Delete, Merg
 from posse.controllers.jobs.performing import differences
 from posse.controllers.jobs.pods import is_ending
 from posse.controllers.jobs.replicas import templates
-from posse.controllers.jobs.replicas.gang import mark_of
+from posse.controllers.jobs.replicas.gang import mark_of, settings_of
 from posse.controllers.jobs.replicas.observing import Situation
 from posse.controllers.runtime import Manifest, key_of
 from posse.objects.kinds import POD, SERVICE, Kind
@@ -35,8 +35,8 @@ def services(situation: Situation) -> Iterator[Action]:
 
 def pods(situation: Situation) -> Iterator[Action]:
     """The missing ones; a name that somebody else has is waited for."""
-    job, settings, mark = situation.job, situation.settings, mark_of(situation)
-    told = situation.declared.environment(job, settings.cluster_domain)
+    job, mark, gang = situation.job, mark_of(situation), settings_of(situation)
+    told = situation.declared.environment(job, situation.settings.cluster_domain)
     wanted: dict[str, None] = {}
     for replicas in job.replicas:
         for index in range(replicas.count):
@@ -44,7 +44,7 @@ def pods(situation: Situation) -> Iterator[Action]:
             wanted[name] = None
             present = situation.seen.pods.get(name)
             if present is None:
-                made = templates.pod(job, replicas, index, mark, settings.gang, told)
+                made = templates.pod(job, replicas, index, mark, gang, told)
                 yield _create(POD, made)
             elif not situation.owns(present):
                 yield Blocked(POD, present)
