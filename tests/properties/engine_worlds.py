@@ -86,6 +86,7 @@ def clusters(
     seated: bool = True,
     surplus: bool = True,
     announced: bool = True,
+    minimums: bool = True,
 ) -> Cluster:
     nodes = [draw(node_facts(f"node-{at}")) for at in range(draw(st.integers(0, most_nodes)))]
     names = [node.name for node in nodes] + ["elsewhere"]
@@ -98,9 +99,13 @@ def clusters(
     for number in range(draw(st.integers(1, most_gangs))):
         key = f"team/{number}"
         members: list[PodFacts] = []
+        of_roles: list[tuple[str, int]] = []
         for role in range(draw(st.integers(1, most_roles))):
             shape = draw(st.sampled_from(palette))
-            for at in range(draw(st.integers(1, 4))):
+            size = draw(st.integers(1, 4))
+            if minimums and draw(st.integers(0, 2)) == 0:
+                of_roles.append((f"role-{role}", draw(st.integers(1, size))))
+            for at in range(size):
                 seat = draw(st.sampled_from([None] * 6 + names)) if seated else None
                 name = f"{number}-{role}-{at}"
                 members.append(
@@ -129,6 +134,7 @@ def clusters(
                 started=seated and draw(st.integers(0, 4)) == 0,
                 expects=expects,
                 recreated=draw(st.booleans()),
+                role_minimums=tuple(of_roles),
             )
         )
         pods += members
@@ -171,12 +177,13 @@ def can_place(nodes: list[NodeFacts], used: dict[str, dict[str, int]], pods: lis
 
 
 def can_start(cluster: Cluster) -> bool:
-    """Whether the only gang of a cluster can start: some `min_member` of its pods, and its
-    announced members, fit together."""
+    """Whether the only gang of a cluster can start: some `min_member` of its pods, among them so
+    many of each role as it must have, and its announced members, fit together."""
     (group,) = cluster.groups
-    members = [pod.shape for pod in cluster.pods if pod.gang == group.key]
+    members = [(pod.role, pod.shape) for pod in cluster.pods if pod.gang == group.key]
     announced = [each.shape for each in group.expects for _ in range(each.count)]
-    if len(members) < group.min_member:
+    least = max(group.min_member, sum(number for _, number in group.role_minimums))
+    if len(members) < least:
         return False
     used: dict[str, dict[str, int]] = {}
     for pod in cluster.pods:
@@ -184,5 +191,11 @@ def can_start(cluster: Cluster) -> bool:
             taken = used.setdefault(pod.node, {})
             for resource, amount in pod.shape.requests:
                 taken[resource] = taken.get(resource, 0) + amount
-    choices = {tuple(sorted(map(repr, c))): c for c in combinations(members, group.min_member)}
+    choices = {
+        tuple(sorted(map(repr, chosen))): [shape for _, shape in chosen]
+        for chosen in combinations(members, least)
+        if all(
+            sum(of == role for of, _ in chosen) >= number for role, number in group.role_minimums
+        )
+    }
     return any(can_place(cluster.nodes, used, [*choice, *announced]) for choice in choices.values())

@@ -463,6 +463,11 @@ def check_promises(
         assert gang.facts is not None
         seated = [m for m in gang.members.values() if m.row != NOWHERE and not m.going]
         assert len(seated) >= gang.facts.min_member or not decision.seats, "a partial gang"
+        announced = [expected.role for expected in gang.facts.expects]
+        for role, least in gang.facts.role_minimums:
+            there = sum(member.facts.role == role for member in seated)
+            whole = there >= least or role in announced
+            assert whole or not decision.seats, f"too few of role {role}"
 
 
 def _compare(number: int, expect: Sequence[Expectation], decisions: list[Decision]) -> None:

@@ -8,7 +8,7 @@ asks for: nothing is kept beyond its minimum, and nothing for a gang whose pods 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from posse.engine.seating import Seating, Seats
 from posse.engine.view import View
 
 
-def vacant(view: View, gang: Gang) -> list[Vacancy]:
+def vacant(view: View, gang: Gang, taken: Iterable[tuple[str, str]] = ()) -> list[Vacancy]:
     """Seats that members left whose successors do not exist yet, as far as the minimum asks.
 
-    Those of roles that miss somebody come first, then the latest.
+    Those of roles that miss somebody come first, then the latest; not those `taken` already by
+    the successors that do exist, as (role, node).
     """
     assert gang.facts is not None
     if not (gang.missing and gang.facts.recreated and gang.muster.seated):
@@ -33,6 +34,10 @@ def vacant(view: View, gang: Gang) -> list[Vacancy]:
     announced = [expected.role for expected in gang.facts.expects]
     left = [vacancy for vacancy in gang.vacancies[::-1] if vacancy.role not in announced]
     missing = gang.missing
+    for seat in taken:
+        filled = next((each for each in left if (each.role, each.node) == seat), None)
+        if filled is not None:
+            left.remove(filled)
     for member in gang.members.values():
         if not member.going or member.row == NOWHERE or member.leaving:
             continue
@@ -81,7 +86,7 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
             chosen = demand.seating.choose(left, within=demand.within)
             hold_seats(demand.role, demand.seating, chosen)
     seats = [(hold.role, view.columns.names[hold.row]) for hold in kept]
-    vacancies = vacant(view, gang)
+    vacancies = vacant(view, gang, taken=seats)
     nearby = _Nearby(view, gang, policy)
     for vacancy in vacancies:
         row = _seat_for(vacancy, view, nearby)
@@ -119,12 +124,13 @@ def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
     gang.written, view.keeping[gang.key] = keeps, gang
     if not gang.started or gang.ailing_since is not None:
         return
-    like = {member.facts.role: member.seating for member in gang.members.values()}
-    for role, node in keeps.seats[: gang.missing]:
+    members = sorted(gang.members.values(), key=lambda member: member.order, reverse=True)
+    like = {member.facts.role: member.seating for member in members}
+    for role, node in keeps.seats[: gang.short]:
         if role in like:
             gang.vacancies.append(Vacancy(role, like[role], node, {}))
     gang.repairs = keeps.seats
-    gang.entitled = gang.muster.there + min(gang.missing, len(keeps.seats))
+    gang.entitled = len(gang.muster.seated) + min(gang.short, len(keeps.seats))
     if keeps.until is not None:
         gang.ailing_since = keeps.until - policy.repair_hold
 
