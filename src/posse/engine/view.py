@@ -20,6 +20,7 @@ from posse.engine.facts import (
     BudgetFacts,
     Constraints,
     GroupFacts,
+    NamespaceFacts,
     NodeFacts,
     PodFacts,
     QueueFacts,
@@ -81,6 +82,12 @@ class View:
 
     def remove_node(self, name: str) -> None:
         self.columns.remove_node(name)
+
+    def set_namespace(self, facts: NamespaceFacts) -> None:
+        self.neighbours.set_namespace(facts.name, facts.labels)
+
+    def remove_namespace(self, name: str) -> None:
+        self.neighbours.remove_namespace(name)
 
     def set_hypernode(self, facts: HyperNodeFacts) -> None:
         self.tiers.set_hypernode(facts)
@@ -201,6 +208,9 @@ class View:
         if member is None or not (member.assumed or member.leaving):
             return
         self._count_leaving(member, -1)
+        if member.leaving and member.facts.gang in self.gangs:
+            gang = self.gangs[member.facts.gang]
+            gang.dismissed, gang.ended_for, gang.evicted = False, "", 0
         member.leaving = False
         self._count_leaving(member, 1)
         if member.assumed:
