@@ -1,23 +1,41 @@
-"""States that broke other gang schedulers, by the issue that told of them."""
+"""States that broke other gang schedulers, by the issue that told of them.
+
+Each scenario begins with the issues that it retells.
+"""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from posse.engine.decisions import Reason
-from posse.engine.facts import Taint, Toleration
+import pytest
+from msgspec.structs import replace
+
+from posse.engine.cycle import cycle
+from posse.engine.decisions import Reason, Start
+from posse.engine.facts import Keeps, Purpose, Taint, Toleration
+from posse.engine.policy import Policy
+from posse.engine.terms import PodTerm, Relations, Requirement, Selector
+from posse.engine.view import View
 from tests.scenarios.language import (
     Scenario,
+    Team,
     Turn,
     again,
     arrives,
+    asks_only,
+    check_promises,
     ends,
+    evicts,
     gang,
+    goes,
+    keeps,
     leaves,
     member,
     node,
     nodes,
+    overfull,
     pod,
+    queue,
     refused,
     releases,
     shape,
@@ -26,7 +44,55 @@ from tests.scenarios.language import (
     waits,
 )
 
+INCOMPLETE, QUOTA, RESERVED = Reason.INCOMPLETE, Reason.QUOTA, Reason.RESERVED
+HOST = "kubernetes.io/hostname"
+
+
+def runs(
+    name: str, *on: str, gpus: int = 1, facts: dict[str, Any] | None = None, **like: Any
+) -> Team:
+    """A gang with one pod on each node named, for a while already."""
+    known = {"began": -100.0, **(facts or {})}
+    return gang(name, workers=len(on), on=on, gpus=gpus, facts=known, **like)
+
+
+def alone(team: Team, app: str = "db") -> Team:
+    """Its pods share no node with any pod of that app, and are of it."""
+    selector = Selector((Requirement("app", "In", (app,)),))
+    keeps_off = Relations(avoids=(PodTerm(HOST, selector, ("team",)),))
+    pods = [
+        replace(each, labels={"app": app}, shape=replace(each.shape, relations=keeps_off))
+        for each in team.pods
+    ]
+    return Team(team.group, pods)
+
+
+def sharing(team: Team, claim: str) -> Team:
+    """Its pods use a claim that one pod at a time may use."""
+    shared = Relations(claims=(claim,))
+    pods = [replace(each, shape=replace(each.shape, relations=shared)) for each in team.pods]
+    return Team(team.group, pods)
+
+
+def named(*names: str, **room: Any) -> list[Any]:
+    return [node(name, labels={HOST: name}, **room) for name in names]
+
+
 SCENARIOS = [
+    # -- no partial gang
+    Scenario(
+        "volcano#6010: a minimum raised before all are there: nobody is bound until it is met",
+        nodes=nodes(4, gpus=1),
+        gangs=[gang("mpi", workers=2, exist=1, gpus=1)],
+        expect=[waits("mpi", because="1 of 2 pods exist", reason=INCOMPLETE)],
+        then=[
+            Turn(
+                [asks_only("mpi", 3), arrives(member("mpi", "worker-1", gpus=1))],
+                [waits("mpi", because="2 of 3 pods exist", reason=INCOMPLETE)],
+            ),
+            Turn([arrives(member("mpi", "worker-2", gpus=1))], [starts("mpi", 3)]),
+        ],
+    ),
     Scenario(
         "volcano#2462: minimum 20, room for 8: nobody is bound",
         nodes=nodes(8, gpus=1),
@@ -56,6 +122,46 @@ SCENARIOS = [
         gangs=[gang("left", workers=4, gpus=1, age=1), gang("right", workers=4, gpus=1)],
         expect=[starts("left", 4), waits("right")],
     ),
+    Scenario(
+        "kube-batch#938: a node rejects a pod of a gang: it is tried on another",
+        nodes=nodes(3, gpus=1),
+        gangs=[gang("mpi", workers=2, gpus=1)],
+        expect=[starts("mpi", 2, on={"node-0": 1, "node-1": 1})],
+        then=[
+            Turn(
+                [ends("mpi-worker-0", shunned=True)],
+                [waits("mpi", because="1 seat on node-2 kept", reason=INCOMPLETE)],
+            ),
+            Turn(
+                [arrives(member("mpi", "worker-0", gpus=1))],
+                [starts("mpi", 1, on={"node-2": 1})],
+            ),
+        ],
+    ),
+    Scenario(
+        "kube-batch#938: a node rejects a pod of a gang, and no other has room: all are released",
+        nodes=nodes(2, gpus=1),
+        gangs=[gang("mpi", workers=2, gpus=1)],
+        expect=[starts("mpi", 2)],
+        then=[
+            Turn(
+                [
+                    ends("mpi-worker-0", shunned=True),
+                    arrives(pod("taken", on="node-0", gpus=1)),
+                    arrives(member("mpi", "worker-0", gpus=1)),
+                ],
+                [waits("mpi", because="0 are free of 2")],
+            ),
+            Turn(
+                after=31.0,
+                expect=[
+                    releases("mpi", "mpi-worker-1"),
+                    waits("mpi", because="1 of 2 pods exist", reason=INCOMPLETE),
+                ],
+            ),
+        ],
+    ),
+    # -- no overcommit
     Scenario(
         "volcano#1417: a pod seen before its node takes its room",
         others=[pod("early", on="node-0", gpus=2)],
@@ -102,6 +208,103 @@ SCENARIOS = [
         ],
     ),
     Scenario(
+        "volcano#3138: pods that avoid one another, one node: never two",
+        nodes=named("a", gpus=4),
+        gangs=[
+            alone(gang("one", workers=1, gpus=1, age=2)),
+            alone(gang("two", workers=1, gpus=1, age=1)),
+            alone(gang("pair", workers=2, gpus=1), "pair"),
+        ],
+        expect=[
+            starts("one", 1),
+            waits("two", because="anti-affinity over kubernetes.io/hostname"),
+            waits("pair", because="1 of 2 of its pods find a node"),
+        ],
+        then=[
+            # Its event has not come back, and its pod is counted.
+            Turn([arrives(alone(gang("three", workers=1, gpus=1)))], [waits("three")]),
+            Turn([vanishes("one")], [starts("two", 1)]),
+        ],
+    ),
+    Scenario(
+        "volcano#5767: a claim for one pod alone is in use: the second waits",
+        nodes=nodes(2, gpus=1),
+        gangs=[
+            sharing(gang("one", workers=1, gpus=1, age=1), "team/data"),
+            sharing(gang("two", workers=1, gpus=1), "team/data"),
+        ],
+        expect=[starts("one", 1), waits("two", because="another pod uses team/data")],
+        then=[
+            Turn([goes("one-worker-0")], [waits("one", because="0 of 1", reason=INCOMPLETE)]),
+            Turn([vanishes("one")], [starts("two", 1)]),
+        ],
+    ),
+    # -- quota
+    Scenario(
+        "volcano#1860: 10 may be used, 9 are, 10 are asked: refused",
+        nodes=nodes(2, gpus=16),
+        queues=[queue("q", gpus=10)],
+        gangs=[
+            runs("old", "node-0", gpus=9, queue="q"),
+            gang("new", workers=1, gpus=10, queue="q"),
+            gang("last", workers=1, gpus=1, queue="q"),
+        ],
+        expect=[
+            starts("last", 1),
+            waits("new", because="10 GPUs (capability), 10 are in use", reason=QUOTA),
+        ],
+    ),
+    Scenario(
+        "volcano#1410: others were ended for it, and its queue may use less by now: it waits",
+        nodes=nodes(2, gpus=8),
+        queues=[queue("q", gpus=8)],
+        gangs=[
+            runs("old", "node-0", gpus=8, queue="q"),
+            gang("new", workers=1, gpus=8, queue="q", priority=5),
+        ],
+        expect=[
+            evicts("new", {"old": 1}),
+            waits("new", reason=RESERVED),
+            waits("old", because="ended for team/new", reason=INCOMPLETE),
+        ],
+        then=[
+            Turn([arrives(queue("q", gpus=4)), goes("old-worker-0")]),
+            Turn(
+                [ends("old-worker-0")],
+                [waits("new", because="queue q may use 4 (capability)", reason=QUOTA)],
+            ),
+            Turn([arrives(queue("q", gpus=8))], [starts("new", 1)]),
+        ],
+    ),
+    Scenario(
+        "volcano#4673: a child may use more than its parent: the smaller counts, and is named",
+        nodes=nodes(2, gpus=8),
+        queues=[queue("dept", gpus=4), queue("team", parent="dept", gpus=16)],
+        gangs=[
+            gang("large", workers=2, gpus=4, queue="team", age=1),
+            gang("fits", workers=1, gpus=4, queue="team"),
+        ],
+        expect=[
+            starts("fits", 1),
+            waits(
+                "large",
+                because="queue dept, of which queue team is part, may use 4",
+                reason=QUOTA,
+            ),
+        ],
+    ),
+    Scenario(
+        "volcano#5006: within its quota, and it fits nowhere: it holds none of the quota",
+        nodes=nodes(2, gpus=4),
+        queues=[queue("q", gpus=8)],
+        gangs=[
+            gang("wide", workers=1, gpus=8, queue="q", age=1),
+            gang("small", workers=2, gpus=4, queue="q"),
+        ],
+        expect=[starts("small", 2), waits("wide", because="the largest of today's nodes has 4")],
+    ),
+    # -- no starvation, no deadlock
+    Scenario(
         "volcano#5805: a member of a running gang is drained: the gang heals first",
         nodes=nodes(4, gpus=1),
         gangs=[gang("train", workers=4, gpus=1, on=[f"node-{at}" for at in range(4)])],
@@ -130,7 +333,7 @@ SCENARIOS = [
         expect=[starts("one", 7), waits("two", because="needs 7 cores")],
     ),
     Scenario(
-        "scheduler-plugins#713: 9 of 10 are bound, the 10th is impossible: all 9 are released",
+        "scheduler-plugins#713, scheduler-plugins#114: of 10 bound 9, the last cannot be: all go",
         nodes=nodes(9, gpus=1),
         gangs=[gang("ten", workers=10, gpus=1, on=[f"node-{at}" for at in range(9)])],
         expect=[waits("ten")],
@@ -173,6 +376,239 @@ SCENARIOS = [
             Turn([arrives(member("mpi", "worker-1", gpus=1))], [starts("mpi", 1)]),
         ],
     ),
+    # -- others end only where that places somebody
+    Scenario(
+        "volcano#5011, volcano#4926: ending others would not make it fit: nobody ends",
+        nodes=nodes(2, gpus=8),
+        others=[pod("stranger", on="node-1", gpus=1)],
+        gangs=[runs("old", "node-0", gpus=8), gang("new", workers=2, gpus=8, priority=5)],
+        expect=[waits("new", because="7 are free of 16")],
+    ),
+    Scenario(
+        "volcano#5011, volcano#4926: room could be made for all but one of its roles: nobody ends",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("old", "node-0", "node-1", gpus=8),
+            gang(
+                "new",
+                roles={
+                    "ps": (1, shape(gpus=1, selector={"disk": "fast"})),
+                    "worker": (2, shape(gpus=4)),
+                },
+                priority=5,
+            ),
+        ],
+        expect=[waits("new", because="no node matches selector disk=fast")],
+    ),
+    Scenario(
+        "volcano#4926: not all of it exists yet: nobody ends for a part",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("old", "node-0", "node-1", gpus=8),
+            gang("new", workers=2, exist=1, gpus=8, priority=5),
+        ],
+        expect=[waits("new", because="1 of 2 pods exist", reason=INCOMPLETE)],
+    ),
+    Scenario(
+        "volcano#377, volcano#4947: who was ended comes back and ends nobody, ever",
+        nodes=nodes(1, gpus=8),
+        gangs=[runs("old", "node-0", gpus=8), gang("new", workers=1, gpus=8, priority=5)],
+        policy=Policy(backfill=False, start_timeout=0.0),
+        expect=[
+            evicts("new", {"old": 1}),
+            waits("new", reason=RESERVED),
+            waits("old", because="ended for team/new", reason=INCOMPLETE),
+        ],
+        then=[
+            Turn([goes("old-worker-0")]),
+            Turn(
+                [ends("old-worker-0"), arrives(member("old", "worker-0", gpus=8))],
+                [starts("new", 1), waits("old", because="0 are free of 8")],
+            ),
+            Turn(after=86_400.0),
+        ],
+    ),
+    Scenario(
+        "kueue#3779, kueue#7101: a queue that took back its due is not asked to give it again",
+        nodes=nodes(2, gpus=4),
+        queues=[queue("a", deserved=4), queue("b", deserved=4)],
+        gangs=[
+            runs("a1", "node-0", gpus=4, queue="a"),
+            runs("a2", "node-1", gpus=4, queue="a", facts={"began": -50.0}),
+            gang("b1", workers=1, gpus=4, queue="b"),
+        ],
+        policy=Policy(backfill=False, start_timeout=0.0),
+        expect=[
+            evicts("b1", {"a2": 1}),
+            waits("b1", reason=RESERVED),
+            waits("a2", because="ended for team/b1", reason=INCOMPLETE),
+        ],
+        then=[
+            Turn([goes("a2-worker-0")]),
+            Turn(
+                [ends("a2-worker-0"), arrives(member("a2", "worker-0", gpus=4))],
+                [starts("b1", 1), waits("a2")],
+            ),
+            Turn([arrives(gang("b1", workers=1, gpus=4, queue="b", on=["node-1"]).pods[0])]),
+            Turn(after=86_400.0),
+        ],
+    ),
+    Scenario(
+        "kueue#7101: a gang that was ended often enough is not ended again",
+        nodes=nodes(1, gpus=8),
+        gangs=[
+            runs("old", "node-0", gpus=8, facts={"evictions": 3}),
+            gang("new", workers=1, gpus=8, priority=5),
+        ],
+        expect=[waits("new", because="0 are free of 8")],
+    ),
+    Scenario(
+        "volcano#5984: one victim is enough: ten are not ended",
+        nodes=[*nodes(1, gpus=10), node("wide", gpus=10)],
+        gangs=[
+            *(runs(f"small-{at}", "node-0") for at in range(10)),
+            runs("large", "wide", gpus=10),
+            gang("new", workers=1, gpus=10, priority=5),
+        ],
+        expect=[
+            evicts("new", {"large": 1}),
+            waits("new", reason=RESERVED),
+            waits("large", because="ended for team/new", reason=INCOMPLETE),
+        ],
+    ),
+    Scenario(
+        "volcano#5984: of ten victims that would do, one",
+        nodes=nodes(1, gpus=10),
+        gangs=[
+            *(runs(f"small-{at}", "node-0") for at in range(10)),
+            gang("new", workers=1, gpus=1, priority=5),
+        ],
+        expect=[
+            evicts("new", {"small-0": 1}),
+            waits("new", reason=RESERVED),
+            waits("small-0", because="ended for team/new", reason=INCOMPLETE),
+        ],
+    ),
+    Scenario(
+        "kubernetes#92600: the node that others left for it goes bad: planned again",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("a", "node-0", gpus=8, facts={"began": -1.0}),
+            runs("b", "node-1", gpus=8),
+            gang("new", workers=1, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"a": 1}, on={"node-0": 1}),
+            waits("new", reason=RESERVED),
+            waits("a", because="ended for team/new", reason=INCOMPLETE),
+        ],
+        then=[
+            Turn([goes("a-worker-0")]),
+            Turn(
+                [ends("a-worker-0"), arrives(node("node-0", gpus=8, ready=False))],
+                [
+                    evicts("new", {"b": 1}, on={"node-1": 1}),
+                    waits("new", reason=RESERVED),
+                    waits("b", because="ended for team/new", reason=INCOMPLETE),
+                ],
+            ),
+        ],
+    ),
+    Scenario(
+        "kubernetes#95752: a victim never ends: planned again after a while",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("a", "node-0", gpus=8, facts={"began": -1.0}),
+            runs("b", "node-1", gpus=8),
+            gang("new", workers=1, gpus=8, priority=5),
+        ],
+        policy=Policy(preemption_hold=60.0),
+        expect=[
+            evicts("new", {"a": 1}, on={"node-0": 1}),
+            waits("new", reason=RESERVED),
+            waits("a", because="ended for team/new", reason=INCOMPLETE),
+        ],
+        then=[
+            Turn([goes("a-worker-0")]),
+            Turn(
+                after=60.0,
+                expect=[
+                    keeps("new"),
+                    evicts("new", {"b": 1}, on={"node-1": 1}),
+                    waits("new", reason=RESERVED),
+                    waits("b", because="ended for team/new", reason=INCOMPLETE),
+                ],
+            ),
+            Turn([goes("b-worker-0")]),
+            Turn([ends("b-worker-0")], [starts("new", 1, on={"node-1": 1})]),
+        ],
+    ),
+    Scenario(
+        "kai#2115: it avoids the very pods that end for it: they end, and it starts",
+        nodes=named("a", gpus=2),
+        gangs=[alone(runs("old", "a")), alone(gang("new", workers=1, gpus=1, priority=5))],
+        expect=[
+            evicts("new", {"old": 1}),
+            waits("new", reason=RESERVED),
+            waits("old", because="ended for team/new", reason=INCOMPLETE),
+        ],
+        then=[Turn([goes("old-worker-0")]), Turn([ends("old-worker-0")], [starts("new", 1)])],
+    ),
+    Scenario(
+        "volcano#2685: a gang that was ended waits as one that never began",
+        nodes=nodes(1, gpus=8),
+        gangs=[runs("old", "node-0", gpus=8), gang("new", workers=1, gpus=8, priority=5)],
+        policy=Policy(backfill=False, start_timeout=0.0),
+        expect=[
+            evicts("new", {"old": 1}),
+            waits("new", reason=RESERVED),
+            waits("old", because="0 of 1 pod exists; it starts when", reason=INCOMPLETE),
+        ],
+        then=[
+            Turn([goes("old-worker-0")]),
+            # It is made again, and does not heal before the one that it was ended for.
+            Turn(
+                [arrives(member("old", "worker-0", gpus=8)), ends("old-worker-0")],
+                [starts("new", 1), waits("old", because="it can start when 8 more are free")],
+            ),
+        ],
+    ),
+    # -- once, and by one
+    Scenario(
+        "kueue#10495: who leads next finds the room on its way: nobody else is ended for it",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("a", "node-0", gpus=8, deleting=1),
+            runs("b", "node-1", gpus=8),
+            gang(
+                "new",
+                workers=1,
+                gpus=8,
+                priority=5,
+                facts={"keeps": Keeps(Purpose.PREEMPTION, (("worker", "node-0"),), 300.0)},
+            ),
+        ],
+        expect=[waits("new", reason=RESERVED)],
+        then=[Turn([ends("a-worker-0")], [starts("new", 1, on={"node-0": 1})])],
+    ),
+    Scenario(
+        "kueue#8186: members that ended well leave nothing to start",
+        nodes=nodes(2, gpus=1),
+        gangs=[gang("done", workers=2, exist=0, gpus=1, started=True, facts={"min_member": 0})],
+        expect=[],
+    ),
+    Scenario(
+        "training-operator#1306, volcano#2284: applied again under its name while its pods go",
+        nodes=nodes(1, gpus=2),
+        gangs=[gang("mpi", workers=2, gpus=1, on=["node-0", "node-0"], deleting=2)],
+        expect=[],
+        then=[
+            Turn([again("mpi", workers=2, gpus=1)], [waits("mpi", because="0 are free of 2")]),
+            Turn([ends("mpi-worker-0")], [waits("mpi", because="1 is free of 2")]),
+            Turn([ends("mpi-worker-1")], [starts("mpi", 2)]),
+        ],
+    ),
+    # -- nodes
     Scenario(
         "volcano#1492: a node not ready and ready again is used again",
         nodes=[node("node-0", gpus=1, ready=False)],
@@ -200,19 +636,53 @@ SCENARIOS = [
         expect=[waits("mpi", because="2 nodes are being removed")],
         then=[Turn([arrives(node("new", gpus=2))], [starts("mpi", 2, on={"new": 2})])],
     ),
-    Scenario(
-        "a job deleted and applied again under its name while its pods go",
-        nodes=nodes(1, gpus=2),
-        gangs=[gang("mpi", workers=2, gpus=1, on=["node-0", "node-0"], deleting=2)],
-        expect=[],
-        then=[
-            Turn([again("mpi", workers=2, gpus=1)], [waits("mpi", because="0 are free of 2")]),
-            Turn([ends("mpi-worker-0", "mpi-worker-1")], [starts("mpi", 2)]),
-        ],
-    ),
 ]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 def test_incidents(scenario: Scenario) -> None:
     scenario.play()
+
+
+def small(at: int, on: str | None = None, **like: Any) -> Team:
+    """The next job of a stream; each is younger than all before it."""
+    return gang(f"small-{at}", workers=1, gpus=1, on=[on] if on else (), age=-float(at + 1), **like)
+
+
+STREAMS: list[tuple[str, float, float, dict[str, Any]]] = [
+    ("volcano#3095: one after the other, in its own queue", 30.0, 400.0, {}),
+    ("volcano#2235: one after the other, in another queue", 30.0, 400.0, {"queue": "other"}),
+    ("volcano#748: many at once", 1.0, 30.0, {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "bound", "like"), STREAMS, ids=[name for name, *_ in STREAMS]
+)
+def test_a_big_gang_is_not_passed_by_small_ones_for_ever(
+    name: str, every: float, bound: float, like: dict[str, Any]
+) -> None:
+    """Whenever a small job ends, the next one is there to take its place."""
+    view = View()
+    policy = Policy(preemption=False, reclaim=False)
+    arrives(queue("other"), *nodes(4, gpus=1))(view)
+    arrives(*(small(at, f"node-{at}", **like) for at in range(4)))(view)
+    arrives(gang("big", workers=4, gpus=1))(view)
+    next_one, now = 0, 0.0
+    while not begun(view, policy, now, "team/big"):
+        assert now <= bound, "others pass it for ever"
+        now += every
+        vanishes(f"small-{next_one}")(view)
+        arrives(small(next_one + 4, **like))(view)
+        next_one += 1
+
+
+def begun(view: View, policy: Policy, now: float, gang: str) -> bool:
+    """Whether it is among those that this cycle starts."""
+    full = overfull(view)
+    found = False
+    for decision in cycle(view, policy, now):
+        view.validate()
+        check_promises(view, decision, full)
+        found = found or (isinstance(decision, Start) and decision.gang == gang)
+    return found
