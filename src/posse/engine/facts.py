@@ -209,6 +209,13 @@ class BudgetFacts(Struct, frozen=True):
         return self.namespace, self.name
 
 
+class NamespaceFacts(Struct, frozen=True):
+    """What the affinities of pods see of a namespace."""
+
+    name: str
+    labels: dict[str, str] = {}
+
+
 class QueueFacts(Struct, frozen=True):
     """A resource that `deserved` or `capability` does not name is unlimited, not zero."""
 

@@ -25,6 +25,7 @@ from posse.objects import keys
 from posse.objects.groups import PodGroup
 from posse.objects.pods import Pod
 from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise, Outcome
+from posse.scheduler.claiming import Claimer
 from posse.scheduler.observing import Observer
 from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.groups import (
@@ -52,6 +53,8 @@ class Order(msgspec.Struct, frozen=True):
     decision: Start | Release
     terms: GroupTerms | None = None
     ran: bool = False
+    # Its claims were seen to.
+    claimed: bool = False
 
 
 class Outbox(Protocol):
@@ -99,6 +102,7 @@ class Committer:
         outbox: Outbox,
         observer: Observer,
         *,
+        claimer: Claimer | None = None,
         gangs_in_flight: int,
         binds_in_flight: int,
     ) -> None:
@@ -107,6 +111,7 @@ class Committer:
         self._releaser = releaser
         self._outbox = outbox
         self._observer = observer
+        self._claimer = claimer
         self._gangs_in_flight = gangs_in_flight
         self._binds_in_flight = binds_in_flight
         self._slots = asyncio.Semaphore(binds_in_flight)
@@ -125,21 +130,42 @@ class Committer:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as workers:
             for _ in range(self._gangs_in_flight):
-                workers.create_task(self._work())
+                workers.create_task(self._work(workers))
 
-    async def _work(self) -> None:
+    async def _work(self, workers: asyncio.TaskGroup) -> None:
         while True:
             order = await self._orders.get()
-            gang = order.decision.gang
             if isinstance(order.decision, Start):
+                if self._claims(order, order.decision):
+                    # It may take minutes; others go on meanwhile.
+                    workers.create_task(self._claim(order, order.decision))
+                    continue
                 await self._start(order.decision, order)
             else:
                 await self._release(order.decision)
-            behind = self._under_way[gang]
-            if behind:
-                self._orders.put_nowait(behind.pop(0))
-            else:
-                del self._under_way[gang]
+            self._done(order)
+
+    def _done(self, order: Order) -> None:
+        behind = self._under_way[order.decision.gang]
+        if behind:
+            self._orders.put_nowait(behind.pop(0))
+        else:
+            del self._under_way[order.decision.gang]
+
+    # Claims.
+
+    def _claims(self, order: Order, start: Start) -> bool:
+        """Whether it has claims to see to before anybody is bound."""
+        return self._claimer is not None and not order.claimed and self._claimer.wants(start.seats)
+
+    async def _claim(self, order: Order, start: Start) -> None:
+        assert self._claimer is not None
+        why = await self._claimer.claim(start.seats)
+        if not why:
+            self._orders.put_nowait(msgspec.structs.replace(order, claimed=True))
+            return
+        self._outbox.failed(start.gang, why, [seat.uid for seat in start.seats], begun=False)
+        self._done(order)
 
     # Starting.
 

@@ -46,6 +46,9 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     binds_in_flight: int = 48
     """Requests that the binds of all gangs together may have open."""
 
+    claim_patience: float = 600.0
+    """Seconds that the claims of a gang may take to get their volumes where it is to start."""
+
     settle: float = 0.2
     """Seconds that a verdict must stand before it is written down: a gang whose pods are still
     arriving, or that is about to be bound, says nothing."""

@@ -187,7 +187,7 @@ def pod_condition(member: Member, why: Waiting | None) -> tuple[str, str] | None
     """Reason and message of the member's PodScheduled=False; None when it has nothing to say."""
     if member.place is Place.BARRED:
         reason = NOT_SUPPORTED if member.pod.spec.resource_claims else MALFORMED
-        return reason, member.problem
+        return UNSCHEDULABLE if member.awaits else reason, member.problem
     if member.place is Place.WAITING and why is not None:
         return why.reason, why.sentence
     return None

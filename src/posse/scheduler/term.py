@@ -19,24 +19,39 @@ from posse.objects.budgets import PodDisruptionBudget
 from posse.objects.groups import PodGroup, PriorityClass, Queue
 from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import (
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
     HYPER_NODE,
     NAMESPACE,
     NATIVE_POD_GROUPS,
     NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_DISRUPTION_BUDGET,
     POD_GROUPS,
     PRIORITY_CLASS,
     QUEUE,
+    STORAGE_CLASS,
     Kind,
 )
 from posse.objects.meta import Key
 from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
+from posse.objects.volumes import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from posse.scheduler.abstaining import Abstainer, SilentRecords
 from posse.scheduler.binding import Binder
 from posse.scheduler.capturing import Capture
+from posse.scheduler.claiming import Claimer
 from posse.scheduler.committing import Committer, Order
 from posse.scheduler.config import COMPONENT, SchedulerConfig
 from posse.scheduler.evicting import Evictor
@@ -96,6 +111,14 @@ class Term:
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         self._budgets = self._cache(POD_DISRUPTION_BUDGET, PodDisruptionBudget, reader.budget)
         self._hypernodes = self._cache(HYPER_NODE, HyperNode, reader.hypernode)
+        self._storage: list[Cache[Any]] = [
+            self._cache(STORAGE_CLASS, StorageClass, reader.storage_class),
+            self._cache(CSI_DRIVER, CsiDriver, reader.csi_driver),
+            self._cache(CSI_STORAGE_CAPACITY, CsiStorageCapacity, reader.csi_capacity),
+            self._cache(CSI_NODE, CsiNode, reader.csi_node),
+            self._cache(PERSISTENT_VOLUME, PersistentVolume, reader.volume),
+            self._cache(PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, reader.claim),
+        ]
         submit: Callable[[Order], None]
         outcomes = Outcomes(
             self._inbox, reader, events, world, config.policy, submit=lambda order: submit(order)
@@ -111,6 +134,14 @@ class Term:
                 Releaser(connection, world, reader.pod_of),
                 outcomes,
                 observer,
+                claimer=Claimer(
+                    connection,
+                    world,
+                    reader.shelves,
+                    reader.pod_of,
+                    reader.labels_of,
+                    patience=config.claim_patience,
+                ),
                 gangs_in_flight=config.gangs_in_flight,
                 binds_in_flight=config.binds_in_flight,
             )
@@ -170,6 +201,7 @@ class Term:
             self._queues,
             self._hypernodes,
             self._budgets,
+            *self._storage,
         ]
         self._observer.watches([*required, *optional])
         async with asyncio.TaskGroup() as tasks:

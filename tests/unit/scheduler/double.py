@@ -27,7 +27,17 @@ _PATH = re.compile(
     r"^(?P<root>/api/v1|/apis/[^/]+/[^/]+)(/namespaces/(?P<namespace>[^/]+))?"
     r"(/(?P<plural>[a-z]+)(/(?P<name>[^/]+))?(/(?P<part>[a-z]+))?)?$"
 )
-_CLUSTER_SCOPED = ("nodes", "queues", "priorityclasses", "hypernodes", "namespaces")
+_CLUSTER_SCOPED = (
+    "nodes",
+    "queues",
+    "priorityclasses",
+    "hypernodes",
+    "namespaces",
+    "persistentvolumes",
+    "storageclasses",
+    "csinodes",
+    "csidrivers",
+)
 
 
 class Write(msgspec.Struct):

@@ -18,12 +18,16 @@ from posse.client.installing.marking import metadata
 from posse.client.installing.options import Options
 from posse.controllers.program import LEASE_NAME as CONTROLLERS
 from posse.objects.kinds import (
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
     HYPER_NODE,
     MPI_JOB,
     NATIVE_POD_GROUPS,
     POD_GROUP,
     POD_GROUPS,
     QUEUE,
+    STORAGE_CLASS,
     TF_JOB,
     Kind,
 )
@@ -59,6 +63,13 @@ SCHEDULER_RULES: tuple[Rule, ...] = (
     Rule("", ("nodes",), READ),
     # A queue may be for the namespaces that have a label.
     Rule("", ("namespaces",), READ),
+    # Where volumes are, and where they can be made; a claim that waits for its pod gets its node.
+    Rule("", ("persistentvolumes", "persistentvolumeclaims"), (*READ, "patch")),
+    Rule(
+        STORAGE_CLASS.group,
+        tuple(k.plural for k in (STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_STORAGE_CAPACITY)),
+        READ,
+    ),
     # Deleting is the fallback of a release, where eviction is not to be had.
     Rule("", ("pods",), (*READ, "delete")),
     Rule("", ("pods/binding", "pods/eviction"), ("create",)),

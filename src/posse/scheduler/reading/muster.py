@@ -20,6 +20,7 @@ class Member(msgspec.Struct, frozen=True):
     pod: Pod
     place: Place
     problem: str = ""  # why it is barred, as a sentence without a subject
+    awaits: bool = False  # what bars it is to come, and is nobody's mistake
 
 
 class Muster:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from posse.engine.facts import NodeFacts, Taint
 from posse.objects.nodes import Node
 from posse.objects.quantity import QuantityError, base_units
@@ -10,11 +12,14 @@ from posse.objects.quantity import QuantityError, base_units
 _LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 
 
-def read_node(node: Node, *, trusted: bool = True) -> tuple[NodeFacts, str]:
+def read_node(
+    node: Node, *, trusted: bool = True, attachable: Mapping[str, int] | None = None
+) -> tuple[NodeFacts, str]:
     """Facts, and what could not be read of them ("" when all could).
 
     A node that is not wholly understood stays in the view, so that whatever runs there keeps its
-    seat, but takes nothing new; nor does one that is not `trusted`.
+    seat, but takes nothing new; nor does one that is not `trusted`. `attachable`: what its storage
+    drivers say of it elsewhere.
     """
     allocatable: dict[str, int] = {}
     why = ""
@@ -29,6 +34,7 @@ def read_node(node: Node, *, trusted: bool = True) -> tuple[NodeFacts, str]:
             why = why or f"{field}: {amount!r} is less than nothing"
             continue
         allocatable[resource] = units
+    allocatable |= attachable or {}
     leaving = any(taint.key in _LEAVING for taint in node.spec.taints)
     facts = NodeFacts(
         name=node.metadata.name,

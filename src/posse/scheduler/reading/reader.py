@@ -213,7 +213,7 @@ class Reader:
         if owner is not None:
             self._read_again([(owner.namespace, owner.name)])
         else:
-            self._read_again(self.shelves.unbound())
+            self._read_again(self.shelves.naming(volume.metadata.name))
 
     def storage_class(self, change: Change[StorageClass]) -> None:
         if (known := change.new or change.old) is not None:
@@ -300,6 +300,10 @@ class Reader:
         if muster := self.musters.get(gang):
             muster.withheld, muster.awaited = "", None
             self._touch(gang)
+
+    def labels_of(self, node: str) -> Mapping[str, str]:
+        found = self._nodes.get(node)
+        return {} if found is None else found.metadata.labels
 
     def takes_pods(self, node: str) -> bool:
         """Whether the node can still be given to anybody."""
@@ -392,7 +396,7 @@ class Reader:
             place = Place.BARRED
         elif place is Place.BARRED:
             problem = lacking or CLAIMS_ARE_NOT_ALLOCATED
-        self._muster(gang).put(Member(pod, place, problem))
+        self._muster(gang).put(Member(pod, place, problem, awaits=bool(lacking)))
 
     def _lags(self, pod: Pod) -> bool:
         known = self._pods.get(pod.metadata.uid)

@@ -1,0 +1,246 @@
+"""What claims say about where a pod can run, and which keep it waiting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engine.facts import LARGEST
+from posse.engine.terms import Choice, NodeTerm, Requirement
+from posse.objects.pods import Pod
+from posse.objects.volumes import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from posse.scheduler.reading.volumes import NotYet, Shelves
+from tests.unit.scheduler.rig import pod
+
+Object = dict[str, Any]
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+
+
+def a_claim(
+    name: str = "data", *, volume: str = "", bound: bool = True, phase: str = "", **spec: Any
+) -> PersistentVolumeClaim:
+    annotations = (BOUND if volume and bound else {}) | spec.pop("annotations", {})
+    meta = {"name": name, "namespace": "ns", "uid": name, "annotations": annotations}
+    meta |= spec.pop("metadata", {})
+    fields = {"volumeName": volume, "accessModes": ["ReadWriteOnce"]} | spec
+    document = {"metadata": meta, "spec": fields, "status": {"phase": phase}}
+    return msgspec.convert(document, PersistentVolumeClaim)
+
+
+def a_volume(name: str = "v", labels: Object | None = None, **spec: Any) -> PersistentVolume:
+    document = {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"]} | spec,
+        "status": {"phase": "Available"},
+    }
+    return msgspec.convert(document, PersistentVolume)
+
+
+def a_class(name: str = "late", mode: str = "WaitForFirstConsumer", **fields: Any) -> StorageClass:
+    document = {"metadata": {"name": name}, "provisioner": "ebs", "volumeBindingMode": mode}
+    return msgspec.convert(document | fields, StorageClass)
+
+
+def user(*claims: str, **spec: Any) -> Pod:
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    document = pod("p", volumes=volumes + spec.pop("volumes", []), **spec)
+    document["metadata"] |= {"namespace": "ns", "uid": "p"}
+    return msgspec.convert(document, Pod)
+
+
+def shelves(*things: Any) -> Shelves:
+    found = Shelves()
+    for thing in things:
+        match thing:
+            case PersistentVolumeClaim():
+                found.claims[thing.key] = thing
+            case PersistentVolume():
+                found.volumes[thing.metadata.name] = thing
+            case StorageClass():
+                found.classes[thing.metadata.name] = thing
+            case CsiDriver():
+                found.drivers[thing.metadata.name] = thing
+            case CsiStorageCapacity():
+                found.capacities[thing.key] = thing
+            case CsiNode():
+                found.set_limits(thing.metadata.name, thing)
+    return found
+
+
+def on(key: str, *values: str) -> NodeTerm:
+    return NodeTerm((Requirement(key, "In", values),))
+
+
+def affinity(key: str, *values: str) -> Object:
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
+
+
+def choices(*things: Any, asking: Pod | None = None) -> tuple[Choice, ...]:
+    found = shelves(*things).read(asking or user("data"))
+    assert found is not None
+    return found.choices
+
+
+def test_a_pod_without_claims_has_nothing_to_say() -> None:
+    assert shelves().read(user(volumes=[{"name": "x", "emptyDir": {}}])) is None
+
+
+def test_a_bound_claim_binds_its_pod_to_the_nodes_that_reach_the_volume() -> None:
+    volume = a_volume(**affinity("zone", "a"))
+    assert choices(a_claim(volume="v"), volume) == (Choice((on("zone", "a"),), "ns/data"),)
+
+
+def test_a_volume_that_is_everywhere_binds_nobody() -> None:
+    assert choices(a_claim(volume="v"), a_volume()) == ()
+
+
+def test_a_volume_labelled_with_zones_is_in_them() -> None:
+    zone = "topology.kubernetes.io/zone"
+    (found,) = choices(a_claim(volume="v"), a_volume(labels={zone: "a__b"}))
+    assert found.matches("n", {zone: "a"})
+    assert found.matches("n", {zone: "b"})
+    assert not found.matches("n", {zone: "c"})
+    assert found.matches("n", {}), "a node that says nothing of where it is"
+
+
+def test_a_volume_with_an_old_label_is_found_by_nodes_with_the_new_one() -> None:
+    old, new = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
+    (found,) = choices(a_claim(volume="v"), a_volume(labels={old: "a"}))
+    assert found.matches("n", {old: "a"})
+    assert found.matches("n", {new: "a"})
+    assert not found.matches("n", {new: "b"})
+
+
+WAITS = [
+    ("claim data, which does not exist", []),
+    ("claim data, which is not bound", [a_claim()]),
+    ("claim data, which is not bound", [a_claim(volume="v", bound=False), a_volume()]),
+    (
+        "claim data, which is not bound",
+        [a_claim(storageClassName="now"), a_class("now", "Immediate")],
+    ),
+    ("storage class none of claim data, which does not exist", [a_claim(storageClassName="none")]),
+    ("volume v of claim data, which does not exist", [a_claim(volume="v")]),
+    ("claim data, whose volume v is lost", [a_claim(volume="v", phase="Lost")]),
+    (
+        "claim data, which is being deleted",
+        [a_claim(volume="v", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), a_volume()],
+    ),
+]
+
+
+@pytest.mark.parametrize(("why", "things"), WAITS, ids=lambda each: str(each)[:50])
+def test_a_claim_that_is_not_ready_is_named(why: str, things: list[Any]) -> None:
+    with pytest.raises(NotYet, match=why):
+        shelves(*things).read(user("data"))
+
+
+@pytest.mark.parametrize(("why", "things"), WAITS, ids=lambda each: str(each)[:50])
+def test_a_pod_that_sits_already_waits_for_no_claim(why: str, things: list[Any]) -> None:
+    assert shelves(*things).read(user("data", nodeName="n")) is not None
+
+
+def test_a_claim_made_for_one_pod_must_be_its_own() -> None:
+    asking = user(volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}])
+    with pytest.raises(NotYet, match="its claim p-scratch, which is still to be made"):
+        shelves(a_claim("p-scratch", volume="v"), a_volume()).read(asking)
+    own = a_claim("p-scratch", volume="v", metadata={"ownerReferences": [{"uid": "p"}]})
+    assert shelves(own, a_volume()).read(asking) is not None
+
+
+def test_a_claim_for_one_pod_alone() -> None:
+    found = shelves(a_claim(volume="v", accessModes=["ReadWriteOncePod"]), a_volume())
+    read = found.read(user("data"))
+    assert read is not None
+    assert read.exclusive == ("ns/data",)
+
+
+LATE = a_claim(storageClassName="late", resources={"requests": {"storage": "5Gi"}})
+
+
+def test_a_volume_to_be_made_anywhere_binds_nobody() -> None:
+    assert choices(LATE, a_class()) == ()
+
+
+def test_a_volume_to_be_made_where_its_class_allows() -> None:
+    allowed = [
+        {"matchLabelExpressions": [{"key": "zone", "values": ["b", "a"]}]},
+        {"matchLabelExpressions": [{"key": "rack", "values": ["r"]}]},
+    ]
+    assert choices(LATE, a_class(allowedTopologies=allowed)) == (
+        Choice((on("zone", "a", "b"), on("rack", "r")), "ns/data"),
+    )
+
+
+def test_a_volume_to_be_made_where_there_is_capacity_for_it() -> None:
+    driver = msgspec.convert(
+        {"metadata": {"name": "ebs"}, "spec": {"storageCapacity": True}}, CsiDriver
+    )
+
+    def capacity(name: str, size: str, zone: str, of: str = "late") -> CsiStorageCapacity:
+        document = {
+            "metadata": {"name": name, "namespace": "ns"},
+            "storageClassName": of,
+            "capacity": size,
+            "nodeTopology": {"matchLabels": {"zone": zone}},
+        }
+        return msgspec.convert(document, CsiStorageCapacity)
+
+    found = choices(
+        LATE,
+        a_class(),
+        driver,
+        capacity("1", "4Gi", "a"),
+        capacity("2", "5Gi", "b"),
+        capacity("3", "9Gi", "c", of="other"),
+    )
+    assert found == (Choice((on("zone", "b"),), "ns/data"),)
+    assert choices(LATE, a_class(), driver) == (Choice((), "ns/data"),)
+
+
+def test_a_volume_that_exists_and_would_do() -> None:
+    local = a_class(provisioner="kubernetes.io/no-provisioner")
+    small = a_volume(
+        "s", storageClassName="late", capacity={"storage": "1Gi"}, **affinity("h", "x")
+    )
+    good = a_volume("g", storageClassName="late", **affinity("h", "y"))
+    taken = a_volume("t", storageClassName="late", claimRef={"name": "other"}, **affinity("h", "z"))
+    found = choices(LATE, local, small, good, taken)
+    assert found == (Choice((on("h", "y"),), "ns/data"),)
+    assert choices(LATE, local) == (Choice((), "ns/data"),)
+
+
+def test_a_claim_that_has_its_node_keeps_it() -> None:
+    chosen = a_claim(
+        storageClassName="late", annotations={"volume.kubernetes.io/selected-node": "n3"}
+    )
+    (found,) = choices(chosen, a_class())
+    assert found.matches("n3", {})
+    assert not found.matches("n1", {})
+
+
+def test_attach_limits_are_a_resource_once_some_node_has_one() -> None:
+    volume = a_volume(csi={"driver": "ebs", "volumeHandle": "h1"})
+    found = shelves(a_claim(volume="v"), volume)
+    read = found.read(user("data"))
+    assert read is not None
+    assert read.attachments == ()
+    drivers = [{"name": "ebs", "allocatable": {"count": 2}}, {"name": "quiet"}]
+    said = msgspec.convert({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}, CsiNode)
+    assert found.set_limits("n", said)
+    assert not found.set_limits("n", said)
+    read = found.read(user("data"))
+    assert read is not None
+    assert read.attachments == (("attachable-volumes-csi-ebs", 1),)
+    assert found.attachable("n") == {"attachable-volumes-csi-ebs": 2}
+    assert found.attachable("elsewhere") == {"attachable-volumes-csi-ebs": LARGEST}
