@@ -69,13 +69,16 @@ class World:
         return view
 
     def above(self, name: str) -> Iterator[QueueFacts]:
-        """The queue and its ancestors, as far as they are described and do not repeat."""
+        """The queue and its ancestors, as far as they are described and do not repeat.
+
+        `root` is above all that name nobody, and below nobody.
+        """
         known = {queue.name: queue for queue in self.queues}
         seen: list[str] = []
         while name in known and name not in seen:
             seen.append(name)
             yield known[name]
-            name = known[name].parent or ("root" if name != "root" else "")
+            name = "" if name == "root" else known[name].parent or "root"
 
     def usage(self, view: View) -> Usage:
         """What pods with a node use of each queue, ancestors included."""

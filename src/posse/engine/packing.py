@@ -73,7 +73,7 @@ def pack_more(
         if not demand.announced:
             rows = found.setdefault(demand, [])
             number = min(demand.most - len(rows), most - seated, demand.total())
-            if quota is not None:
+            if quota is not None and number:
                 number = min(number, quota.seats(demand))
                 quota.take(demand, number)
             rows += _take(view, demand, number, near, policy.spread)

@@ -10,7 +10,7 @@ from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.nearing import ANYWHERE, limits, near
 from posse.engine.overdue import watch
 from posse.engine.policy import Policy
-from posse.engine.quotas import asked_by, budget_of, stop, stops_more
+from posse.engine.quotas import budget_of, stop, stops_more
 from posse.engine.relating import concern, has_room, pack, pack_more
 from posse.engine.resources import amount, gravity, words
 from posse.engine.searching import Found
@@ -106,8 +106,8 @@ def seat(
                     continue
                 left = None
                 if budget is not None:
-                    asked = asked_by(view, demands, found)
-                    if budget.over(asked).any():
+                    asked = budget.asked_for(view, demands, found)
+                    if asked is not budget.asked and budget.over(asked).any():
                         continue
                     left = budget.after(asked)
                 fits = True
@@ -130,7 +130,7 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     view.shortfalls.remove(gang)
     view.record_holds(gang, placement.holds)
     view.hunting.note(gang)
-    gang.kept_until, gang.ended_for = None, ""
+    gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
     for member, row in placement.seats:
         view.assume(member, row)
         if gang.vacancies:

@@ -35,7 +35,10 @@ Flags = NDArray[np.bool_]
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """One place in the tree. `chain` are the rows of the queue and its ancestors, itself first."""
+    """One place in the tree. `chain` are the rows of the queue and its ancestors, itself first.
+
+    `above` and `within` are the same without the first, and without the last.
+    """
 
     facts: QueueFacts
     row: int
@@ -43,6 +46,8 @@ class Queue:
     parent: Queue | None = None
     children: list[Queue] = field(default_factory=list)
     chain: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+    above: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+    within: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     # Why nothing may start in it: it has no place in the tree, or could not be read.
     problem: str = ""
     # Its use, or that of an ancestor, has an upper limit.
@@ -109,12 +114,10 @@ class QueueTree:
         self._used: Ints = np.zeros((1, 8), np.int64)
         self._asked: Ints = np.zeros((1, 8), np.int64)
         self._most: Ints = np.zeros((1, 8), np.int64)
+        self._left: Ints = np.zeros((1, 8), np.int64)
         self._kept: Ints = np.zeros((1, 8), np.int64)
         self._unmet: Ints = np.zeros((1, 8), np.int64)
         self._unmet_below: Ints = np.zeros((1, 8), np.int64)
-        self._unmet_at = -1
-        # Queues that have children, the deepest first.
-        self._parents: list[Queue] = []
         self._guarantees = False
         self._weights: Requests = ()
         # One over what the cluster has of each resource, weighed.
@@ -175,8 +178,7 @@ class QueueTree:
     def charge(self, name: str, amounts: Ints) -> None:
         """Inside a tentative statement: as if the queue used so much more, or less."""
         queue = self.queue(name)
-        self._used[queue.chain] += amounts
-        self.clock += 1
+        self._use(queue.chain, amounts)
         self._tentative.append((queue.chain, amounts))
 
     def mark(self) -> int:
@@ -185,8 +187,7 @@ class QueueTree:
     def undo(self, mark: int) -> None:
         while len(self._tentative) > mark:
             chain, amounts = self._tentative.pop()
-            self._used[chain] -= amounts
-            self.clock += 1
+            self._use(chain, -amounts)
 
     # -- what is there -----------------------------------------------------------------------
 
@@ -245,8 +246,8 @@ class QueueTree:
     def room(self, name: str) -> Ints:
         """How much more the queue may take of each resource, whether or not nodes have it."""
         queue = self.queue(name)
-        room: Ints = (self._most[queue.chain] - self._used[queue.chain]).min(axis=0)
-        if self._guarantees:
+        room: Ints = self._left[queue.chain].min(axis=0)
+        if self._guarantees and self._unmet[0].any():
             kept = self._others_unmet(queue)
             room = np.where(kept > 0, np.minimum(room, self._room.free() - kept), room)
         return room
@@ -403,33 +404,43 @@ class QueueTree:
         return resource, self._columns.column[resource]
 
     def _keepers(self, queue: Queue, column: int) -> tuple[str, ...]:
-        unmet = self._unmet_now()
         found: list[str] = []
         for each in queue.lineage():
             if each.parent is not None:
                 found += [
                     sibling.name
                     for sibling in each.parent.children
-                    if sibling is not each and unmet[sibling.row, column] > 0
+                    if sibling is not each and self._unmet[sibling.row, column] > 0
                 ]
         return tuple(sorted(found))
 
     def _others_unmet(self, queue: Queue) -> Ints:
         """What is kept for queues that are neither this one, nor above it, nor below it."""
-        unmet = self._unmet_now()
-        chain = queue.chain
-        others: Ints = (self._unmet_below[chain[1:]] - unmet[chain[:-1]]).sum(axis=0)
+        others: Ints = (self._unmet_below[queue.above] - self._unmet[queue.within]).sum(axis=0)
         return others
 
-    def _unmet_now(self) -> Ints:
-        if self._unmet_at != self.clock:
-            self._unmet_at = self.clock
-            unmet = self._unmet = np.maximum(self._kept - self._used, 0)
-            self._unmet_below = np.zeros_like(unmet)
-            for queue in self._parents:
-                below = self._unmet_below[queue.row] = unmet[queue.rows_below].sum(axis=0)
-                np.maximum(unmet[queue.row], below, out=unmet[queue.row])
-        return self._unmet
+    def _use(self, chain: Rows, by: Ints) -> None:
+        """A queue and its ancestors use so much more, or less."""
+        self._used[chain] += by
+        self._left[chain] -= by
+        self.clock += 1
+        if self._guarantees:
+            self._meet(chain.tolist())
+
+    def _meet(self, chain: list[int]) -> None:
+        """Find anew what the first of these is short of its guarantee, then those above it.
+
+        A queue is short of what it lacks itself or of what those below it lack together, whichever
+        is more.
+        """
+        for at, row in enumerate(chain):
+            short = np.maximum(self._kept[row] - self._used[row], self._unmet_below[row])
+            np.maximum(short, 0, out=short)
+            by = short - self._unmet[row]
+            if by.any():
+                self._unmet[row] = short
+                if at + 1 < len(chain):
+                    self._unmet_below[chain[at + 1]] += by
 
     def _due(self, queue: Queue) -> Ints:
         known = self._deserved.get(queue.name)
@@ -560,8 +571,7 @@ class QueueTree:
             self.clock += 1
             self._wanted_at = self.clock
         if used.any():
-            self._used[queue.chain] += used
-            self.clock += 1
+            self._use(queue.chain, used)
             if used.min() < 0:
                 for each in queue.lineage():
                     self._eased[each.name] = self.clock
@@ -602,11 +612,11 @@ class QueueTree:
         for row, queue in enumerate(ordered):
             queue.row = row
             queue.chain = np.array([each.row for each in queue.lineage()], np.intp)
+            queue.above, queue.within = queue.chain[1:], queue.chain[:-1]
             queue.bounded = any(each.facts.capability for each in queue.lineage())
         for queue in ordered:
             queue.rows_below = np.array([child.row for child in queue.children], np.intp)
             queue.weight_below = sum(child.weight for child in queue.children)
-        self._parents = [queue for queue in reversed(ordered) if queue.children]
         self._queues = {queue.name: queue for queue in ordered[1:]}
         size = (len(ordered), width)
         self._used, self._asked = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -623,6 +633,11 @@ class QueueTree:
             self._asked[chain, :had] += charge.asked
         for chain, amounts in self._tentative:
             self._used[chain, : len(amounts)] += amounts
+        self._left = self._most - self._used
+        self._unmet, self._unmet_below = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        if self._guarantees:
+            for queue in reversed(ordered):
+                self._meet(queue.chain.tolist())
         self.clock += 1
         self._wanted_at = self.clock
 

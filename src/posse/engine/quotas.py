@@ -22,6 +22,7 @@ from posse.engine.wording import are
 
 # Seats it was given before: no quota that was lowered since takes them from it.
 _ITS_OWN = (None, Purpose.REPAIR)
+NOTHING: Ints = np.zeros(0, np.int64)
 
 
 class Budget:
@@ -34,14 +35,17 @@ class Budget:
         assert gang.facts is not None
         self._tree = view.tree
         self._queue = gang.facts.queue
-        width = view.columns.used.shape[1]
-        self._kept: Ints = np.zeros(width, np.int64)
-        own: Ints = np.zeros(width, np.int64)
-        for hold in gang.holds:
-            self._kept[hold.seating.columns] += hold.seating.amounts
-            if hold.purpose in _ITS_OWN:
-                own[hold.seating.columns] += hold.seating.amounts
-        self.left: Ints = np.maximum(self._tree.room(self._queue) + self._kept, own)
+        self._kept: Ints | None = None
+        self.left: Ints = self._tree.room(self._queue)
+        # What the gang was found to ask for.
+        self.asked: Ints = NOTHING
+        if gang.holds:
+            self._kept, own = np.zeros_like(self.left), np.zeros_like(self.left)
+            for hold in gang.holds:
+                self._kept[hold.seating.columns] += hold.seating.amounts
+                if hold.purpose in _ITS_OWN:
+                    own[hold.seating.columns] += hold.seating.amounts
+            self.left = np.maximum(self.left + self._kept, own)
 
     def seats(self, demand: Demand) -> int:
         """How many pods of this demand it allows for."""
@@ -50,6 +54,14 @@ class Budget:
 
     def take(self, demand: Demand, number: int) -> None:
         self.left[demand.seating.columns] -= number * demand.seating.amounts
+
+    def asked_for(
+        self, view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized]
+    ) -> Ints:
+        """What was found for the demands, which is most often what was asked for."""
+        if all(len(found.get(demand, ())) == demand.wanted for demand in demands):
+            return self.asked
+        return asked_by(view, demands, found)
 
     def after(self, asked: Ints) -> Budget:
         """What is left once so much was taken."""
@@ -67,7 +79,8 @@ class Budget:
         over = self.over(asked)
         if not over.any():
             return None
-        return self._tree.limit(self._queue, over, asked, self._kept)
+        kept = np.zeros_like(asked) if self._kept is None else self._kept
+        return self._tree.limit(self._queue, over, asked, kept)
 
 
 def budget_of(view: View, gang: Gang) -> Budget | None:
@@ -126,11 +139,13 @@ def economise(budget: Budget, demands: Sequence[Demand], need: int) -> None:
 def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budget) -> Quota | None:
     """What keeps the whole gang from starting, before any node is looked at."""
     assert gang.facts is not None
-    asked = at_least(view, gang, asked_by(view, demands))
-    if budget.over(asked).any():
-        economise(budget, demands, need)
-        asked = at_least(view, gang, asked_by(view, demands))
-    return stopped_by(view, gang, budget, asked)
+    budget.asked = asked_by(view, demands)
+    asked = at_least(view, gang, budget.asked)
+    if not budget.over(asked).any():
+        return None
+    economise(budget, demands, need)
+    budget.asked = asked_by(view, demands)
+    return stopped_by(view, gang, budget, at_least(view, gang, budget.asked))
 
 
 def stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints) -> Quota | None:
