@@ -109,7 +109,7 @@ def seat(
                     asked = budget.asked_for(view, demands, found)
                     if asked is not budget.asked and budget.over(asked).any():
                         continue
-                    left = budget.after(asked)
+                    left = budget.after(asked) if beyond else None
                 fits = True
                 more = pack_more(view, demands, found, beyond, close, policy, left)
                 placement = _placement(demands, found)
