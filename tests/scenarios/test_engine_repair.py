@@ -93,7 +93,7 @@ KEPT = [
             node("node-1", gpus=1, labels={RACK: "b", ZONE: "x"}),
             node("node-2", gpus=1, labels={RACK: "c"}),
             node("other", gpus=1, labels={RACK: "c"}),
-            node("spare", gpus=1, labels={RACK: "b"}),
+            node("spare", gpus=1, labels={RACK: "b", ZONE: "x"}),
         ],
         gangs=[trains()],
         then=[

@@ -8,7 +8,7 @@ asks for: nothing is kept beyond its minimum, and nothing for a gang whose pods 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from posse.engine.columns import Rows
 from posse.engine.demands import demands_of
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.gangs import NOWHERE, Gang, Hold, Vacancy
+from posse.engine.nearing import confines, near
 from posse.engine.policy import Policy
 from posse.engine.seating import Seating, Seats
 from posse.engine.view import View
@@ -72,7 +73,9 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
         view.hold(seating, seats)
         kept.extend(Hold(role, seating, row, Purpose.REPAIR) for row in seats.each())
 
+    within = confines(view, gang, policy)
     for demand in demands_of(gang, need):
+        demand.within = within
         had = min(demand.wanted, made.get((demand.role, demand.announced), 0))
         if had:
             made[demand.role, demand.announced] -= had
@@ -89,7 +92,7 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
     vacancies = vacant(view, gang, taken=seats)
     nearby = _Nearby(view, gang, policy)
     for vacancy in vacancies:
-        row = _seat_for(vacancy, view, nearby)
+        row = nearby.seat_for(vacancy)
         if row is not None:
             hold_seats(vacancy.role, vacancy.seating, Seats.one(row))
         seats.append((vacancy.role, vacancy.node if row is None else view.columns.names[row]))
@@ -136,37 +139,57 @@ def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
 
 
 class _Nearby:
-    """The rows near a lost seat, tier by tier, and then those of the gang itself."""
+    """Where a lost seat may be made up for: the nearest rows first, and which ones at all."""
 
     def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
         self._view = view
         self._tiers = policy.tiers
-        self._own = view.rows_of(gang)
-        self._known: dict[tuple[str, str], Rows] = {}
+        self._levels = view.tiers.levels(policy.tiers)
+        self._own = near(view, gang, policy)
+        self._within = confines(view, gang, policy)
+        self._known: dict[tuple[str, ...], Rows] = {}
 
-    def of(self, labels: Mapping[str, str]) -> list[Rows]:
-        return [self._labelled(key, labels[key]) for key in self._tiers if key in labels] + [
-            self._own
-        ]
+    def seat_for(self, vacancy: Vacancy) -> int | None:
+        """The same node; else in its domain, tier by tier; else near the gang; else anywhere."""
+        seating = vacancy.seating
+        if not seating.total(self._within):
+            return None
+        own = seating.rows_of([vacancy.node])
+        if not vacancy.shunned and len(seating.at(own, 1).rows) and self._allowed(own[0]):
+            return own[0]
+        prefer = [*self._around(vacancy, own), *self._own]
+        if vacancy.shunned:
+            every = self._view.columns.by_name()
+            prefer = [np.setdiff1d(rows, own) for rows in (*prefer, every)]
+        return seating.choose(1, prefer, self._within).each()[0]
 
-    def _labelled(self, key: str, value: str) -> Rows:
-        rows = self._known.get((key, value))
+    def _allowed(self, row: int) -> bool:
+        return self._within is None or bool((self._within == row).any())
+
+    def _around(self, vacancy: Vacancy, own: list[int]) -> list[Rows]:
+        if own and self._view.columns.nodes[own[0]] is not None:
+            row = np.array(own, np.intp)
+            return [
+                level.domain(int(at))
+                for level in self._levels
+                for at in np.flatnonzero(level.containing(row))[:1]
+            ]
+        # The node is gone: its labels tell who was near.
+        said = [(key, vacancy.labels[key]) for key in self._tiers if key in vacancy.labels]
+        return [self._labelled(said[at:]) for at in range(len(said))]
+
+    def _labelled(self, path: list[tuple[str, str]]) -> Rows:
+        """The rows with all these labels."""
+        known = tuple(part for label in path for part in label)
+        rows = self._known.get(known)
         if rows is None:
-            names = self._view.columns.by_name().tolist()
             labels = self._view.columns.labels
-            rows = np.array([row for row in names if labels[row].get(key) == value], np.intp)
-            self._known[key, value] = rows
+            rows = self._known[known] = np.array(
+                [
+                    row
+                    for row in self._view.columns.by_name().tolist()
+                    if all(labels[row].get(key) == value for key, value in path)
+                ],
+                np.intp,
+            )
         return rows
-
-
-def _seat_for(vacancy: Vacancy, view: View, nearby: _Nearby) -> int | None:
-    seating = vacancy.seating
-    if not seating.total():
-        return None
-    own = seating.rows_of([vacancy.node])
-    if not vacancy.shunned and len(seating.at(own, 1).rows):
-        return own[0]
-    prefer = nearby.of(vacancy.labels)
-    if vacancy.shunned:
-        prefer = [np.setdiff1d(rows, own) for rows in (*prefer, view.columns.by_name())]
-    return seating.choose(1, prefer).each()[0]
