@@ -277,15 +277,18 @@ def _search(
     pods = need + sum(demand.wanted for demand in demands if demand.announced)
     if pods > _MOST_SEARCHED or not policy.search_steps:
         return None, False
-    hunt = _Hunt(view, Company(view), demands, policy.search_steps)
-    with view.tentatively() as attempt:
-        try:
-            if not hunt.demand(0, need):
-                return None, True
-        except _OutOfSteps:
-            return None, False
-        attempt.keep()
-    return hunt.found, True
+    steps = policy.search_steps
+    for order in packing.orders(view, demands):
+        hunt = _Hunt(view, Company(view), order, steps)
+        with view.tentatively() as attempt:
+            try:
+                if hunt.demand(0, need):
+                    attempt.keep()
+                    return hunt.found, True
+            except _OutOfSteps:
+                return None, False
+        steps = hunt.steps
+    return None, True
 
 
 @dataclass
