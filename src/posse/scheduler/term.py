@@ -310,6 +310,8 @@ class Term:
     async def _before_round(self) -> None:
         if self._tallies is not None:
             self._tallies.stir()
+        obscure = {name: record.why for (_, name), record in self._queues.malformed.items()}
+        self._reader.undecodable_queues(obscure)
         await self._locate_undecodable()
 
     async def _locate_undecodable(self) -> None:

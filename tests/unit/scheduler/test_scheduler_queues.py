@@ -132,7 +132,7 @@ async def test_a_gang_beyond_its_queue_waits_and_says_which_quota(rig: Rig) -> N
         await rig.settle()
         assert rig.bound_of("b") == {}
         assert reason(rig, "b") == "QueueQuotaExceeded"
-        assert sentence(rig, "b") == (
+        assert sentence(rig, "b").startswith(
             "queue vision may use 4 GPUs (capability), 4 are in use;"
             " it can start when 4 more are free in the queue"
         )
@@ -201,6 +201,29 @@ async def test_a_queue_for_nobody_knows_whom_is_shut_and_says_so_once(rig: Rig) 
         assert NAMESPACES in message
         rig.api.put("queues", document("q", allowed="ns"))
         await rig.until(lambda: len(rig.bound_of("a")) == 1)
+
+
+@pytest.mark.parametrize("name", ["q", "default"])
+async def test_a_queue_that_cannot_be_decoded_is_not_one_without_limits(
+    rig: Rig, name: str
+) -> None:
+    rig.nodes(1)
+    rig.api.put("queues", document(name, capability="much"))
+    gang(rig, "a", 1, name)
+    async with rig.running():
+        await rig.settle()
+        assert rig.api.placed() == {}
+        assert reason(rig, "a") == "QueueMalformed"
+        rig.api.put("queues", document(name, capability={GPU: 2}))
+        await rig.until(lambda: len(rig.bound_of("a")) == 1)
+        rig.api.put("queues", document(name, capability="much"))
+        gang(rig, "b", 1, name, gpus=0)
+        await rig.settle()
+        assert rig.bound_of("b") == {}
+        rig.api.delete("queues", name)
+        rig.nodes(2)
+        await rig.settle()
+        assert len(rig.bound_of("b")) == (1 if name == "default" else 0)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from posse.engine.facts import GroupFacts, NamespaceFacts, Shape
+from posse.engine.facts import GroupFacts, NamespaceFacts, QueueFacts, Shape
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.budgets import PodDisruptionBudget
@@ -71,6 +71,7 @@ class Reader:
         self.queues: dict[str, Queue] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._queues_changed = False
+        self._obscure: dict[str, str] = {}
         self._view = view
         self._claims = claims
         self._quarantine = quarantine
@@ -143,14 +144,24 @@ class Reader:
         before = is_open(name, self.queues)
         if change.new is None:
             self.queues.pop(name, None)
-            self._view.remove_queue(name)
-            self._quarantine.discharge(queue.metadata.uid)
+            if name not in self._obscure:
+                self._view.remove_queue(name)
+                self._quarantine.discharge(queue.metadata.uid)
             self._quarantine.doubt(QUEUE, queue, queue.metadata.uid, "")
         else:
             self.queues[name] = queue
             self._set_queue(queue)
         if is_open(name, self.queues) != before:
             self._touch_all()
+
+    def undecodable_queues(self, queues: Mapping[str, str]) -> None:
+        """The queues that are no queues to us, each with the reason: nothing starts in them."""
+        before, self._obscure = self._obscure, dict(queues)
+        for name, why in queues.items():
+            self._view.set_queue(QueueFacts(name, problem=f"cannot be understood ({why})"))
+        for name in before:
+            if name not in queues and name not in self.queues:
+                self._view.remove_queue(name)
 
     def namespace(self, change: Change[Namespace]) -> None:
         """Its labels say which queues its gangs may use, and whose affinities mean its pods."""
