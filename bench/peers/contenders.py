@@ -10,11 +10,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
 
 from bench.peers.workload import Dialect
+from posse.objects import crds
 from tests.kubernetes import building
 from tests.kubernetes.peers import building as peers
 from tests.kubernetes.plane import GANG_GATES, SYSTEM, ControlPlane
@@ -22,6 +24,9 @@ from tests.kubernetes.programs import Program, free_port
 
 # No throttling in the client: the API server sets the pace.
 QPS, BURST = 50_000, 100_000
+
+GROUPS = "podgroups.scheduling.volcano.sh"
+_BASES = "config/crd/volcano/bases"
 
 NULL, POSSE, NATIVE, VOLCANO = "null", "posse", "native", "volcano"
 
@@ -32,6 +37,9 @@ class Contender(msgspec.Struct, frozen=True):
     scheduler: str
     dialect: Dialect
     command: Callable[[ControlPlane], list[str]]
+    groups: Callable[[], dict[str, Any]]
+    """The definition of its PodGroups: a status of its own in one is part of the object in another,
+    and whoever meets the wrong one writes in vain."""
 
     def program(self, plane: ControlPlane) -> Program:
         """Unavailable when it cannot be built."""
@@ -89,23 +97,35 @@ def _volcano(plane: ControlPlane) -> list[str]:
 
 def definitions() -> list[Path]:
     """The kinds that Volcano's scheduler wants to see served, beyond those that we serve."""
-    bases = peers.sources("vc-scheduler") / "config/crd/volcano/bases"
+    bases = peers.sources("vc-scheduler") / _BASES
     ours = ("scheduling.volcano.sh_podgroups.yaml", "scheduling.volcano.sh_queues.yaml")
     return [place for place in sorted(bases.glob("*.yaml")) if place.name not in ours]
+
+
+def _our_groups() -> dict[str, Any]:
+    (found,) = [d for d in crds.definitions() if d["metadata"]["name"] == GROUPS]
+    return found
+
+
+def _volcano_groups() -> dict[str, Any]:
+    place = peers.sources("vc-scheduler") / _BASES / "scheduling.volcano.sh_podgroups.yaml"
+    found: dict[str, Any] = yaml.safe_load(place.read_text())
+    return found
 
 
 CONTENDERS = {
     contender.name: contender
     for contender in (
-        Contender(NULL, "null binder", NULL, Dialect.ANNOTATION, _null),
-        Contender(POSSE, "Posse", "posse", Dialect.ANNOTATION, _posse),
+        Contender(NULL, "null binder", NULL, Dialect.ANNOTATION, _null, _our_groups),
+        Contender(POSSE, "Posse", "posse", Dialect.ANNOTATION, _posse, _our_groups),
         Contender(
             NATIVE,
             "kube-scheduler, native gangs",
             "default-scheduler",
             Dialect.NATIVE,
             _native,
+            _our_groups,
         ),
-        Contender(VOLCANO, "Volcano", "volcano", Dialect.ANNOTATION, _volcano),
+        Contender(VOLCANO, "Volcano", "volcano", Dialect.ANNOTATION, _volcano, _volcano_groups),
     )
 }

@@ -16,9 +16,17 @@ from typing import Any, TypeVar
 from bench.peers import workload
 from bench.peers.workload import NAMESPACE, Dialect
 from posse.kube import Connection, connect
-from posse.kube.connection import Patch
-from posse.kube.errors import KubeError, NotFound
-from posse.objects.kinds import EVENT, LEASE, NODE, POD, SERVICE_ACCOUNT, Kind
+from posse.kube.errors import NotFound, ServerError
+from posse.objects.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    EVENT,
+    LEASE,
+    NODE,
+    POD,
+    QUEUE,
+    SERVICE_ACCOUNT,
+    Kind,
+)
 from posse.objects.kinds import NAMESPACE as NAMESPACES
 from posse.world import World
 from tests.kubernetes.building import find
@@ -51,7 +59,32 @@ class Ground:
         account = {"metadata": {"name": "default", "namespace": NAMESPACE}}
         await self.connection.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         await self.connection.create(SERVICE_ACCOUNT, account)
+        # As Volcano's controllers would; its scheduler leaves a queue alone that is not open.
+        opened = {"status": {"state": "Open"}}
+        await self.connection.patch(QUEUE, "default", opened, subresource="status")
         await each(self._node, range(nodes))
+
+    async def define(self, definition: dict[str, Any]) -> None:
+        """Has the kind served in this way, before there is an object of it."""
+        name, spec = definition["metadata"]["name"], definition["spec"]
+        now = await self.connection.get(CUSTOM_RESOURCE_DEFINITION, name)
+        (version,) = spec["versions"]
+        part = f"{spec['names']['plural']}/status"
+        wanted = "status" in (version.get("subresources") or {})
+        served = await self._parts(spec["group"], version["name"])
+        if (part in served) == wanted:
+            return
+        metadata = {field: now["metadata"][field] for field in ("name", "resourceVersion")}
+        annotations = definition["metadata"].get("annotations") or {}
+        made = definition | {"metadata": metadata | {"annotations": annotations}}
+        await self.connection.replace(CUSTOM_RESOURCE_DEFINITION, made)
+        while (  # noqa: ASYNC110 - discovery cannot be watched
+            part in await self._parts(spec["group"], version["name"])
+        ) != wanted:
+            await asyncio.sleep(0.1)
+
+    async def _parts(self, group: str, version: str) -> list[str]:
+        return [found["name"] for found in await self.connection.resources(group, version)]
 
     async def clear(self) -> None:
         """As if nobody had been here: no pods, no groups, no events, nobody who leads."""
@@ -65,25 +98,21 @@ class Ground:
         await self.connection.delete_collection(LEASE, SYSTEM)
 
     async def _delete(self, kind: Kind) -> None:
+        """As much as one request does: the server ends it after a minute, however far it is."""
         try:
             await self.connection.delete_collection(kind, NAMESPACE, grace=0)
-        except KubeError as error:
-            # The server ends a request after a minute, however far it has come.
-            if isinstance(error, NotFound):
-                return
-        await each(self._let_go, [i for i in await self._some(kind) if i.get("finalizers")])
+        except NotFound:
+            return
+        except ServerError as error:
+            if error.code != 504:
+                raise
+        finalized = [meta for meta in await self._some(kind) if meta.get("finalizers")]
+        await each(lambda meta: self._let_go(kind, meta["name"]), finalized)
 
-    async def _let_go(self, kind_and_name: dict[str, Any]) -> None:
+    async def _let_go(self, kind: Kind, name: str) -> None:
         """A finalizer waits for a controller that does not run here."""
-        patch = {"metadata": {"finalizers": None}}
         try:
-            await self.connection.patch(
-                kind_and_name["kind"],
-                kind_and_name["name"],
-                patch,
-                NAMESPACE,
-                how=Patch.MERGE,
-            )
+            await self.connection.patch(kind, name, {"metadata": {"finalizers": None}}, NAMESPACE)
         except NotFound:
             return
 
@@ -92,7 +121,7 @@ class Ground:
             found = await self.connection.list(kind, NAMESPACE, limit=500)
         except NotFound:
             return []
-        return [{"kind": kind, **item["metadata"]} for item in found.items]
+        return [item["metadata"] for item in found.items]
 
     async def _node(self, number: int) -> None:
         made = await self.connection.create(NODE, workload.node(number))

@@ -30,7 +30,7 @@ from posse.objects.meta import ObjectMeta
 from tests.kubernetes.programs import Program
 
 _WARM_UP = Gangs(1, 2)
-_WARM_WITHIN = 120.0
+_WARM_WITHIN = 60.0
 # What a scheduler still has to write after its last bind counts as its work.
 _AFTERMATH = 1.5
 _GANGS_AT_ONCE = 4
@@ -155,6 +155,7 @@ class Trial:
     async def run(self, mode: Mode) -> Figures:
         """Unmeasured says why there are no figures."""
         try:
+            await self._ground.define(self._contender.groups())
             async with self._sightings.watching():
                 return await (self._online() if mode is Mode.ONLINE else self._backlog())
         finally:
