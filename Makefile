@@ -17,6 +17,8 @@ help:
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine and the embedded cluster on this machine"
+	@echo "make bench-peers  the same work for Posse, native gangs and Volcano on a real API server"
+	@echo "make bench-restart  a scheduler's start on 5,000 nodes and 50,000 pods, until it decides"
 	@echo "make soak      kill services at random under load: make soak SECONDS=600 SEED=1"
 	@echo "make generate  rewrite the generated files (deploy, docs/annotations.md, docs/cli.md)"
 	@echo "make lock      resolve the pinned requirements again (needs uv)"
@@ -77,6 +79,15 @@ generate: setup
 bench: setup
 	$(PY) -m bench.engine
 	$(PY) -m bench.cluster
+
+# On a real API server, with kube-scheduler and Volcano's scheduler built where they are not yet.
+# make bench-peers PEERS="--gangs 200x20 --rounds 5"
+.PHONY: bench-peers bench-restart
+bench-peers: setup
+	$(PY) -m bench.peers $(PEERS)
+
+bench-restart: setup
+	$(PY) -m bench.peers.restart $(RESTART)
 
 # SEED repeats the choices of a run that failed; without it, every run is another. First with
 # gangs on simulated nodes, then with pods that are processes of this machine.

@@ -72,7 +72,7 @@ class _Pod(msgspec.Struct, gc=False):
     spec: _Spec
 
 
-class _Made(msgspec.Struct, gc=False):
+class Made(msgspec.Struct, gc=False):
     """All that is read of the answer to a create."""
 
 
@@ -216,7 +216,7 @@ class Trial:
             p50=quantile(taken, 0.5),
             p99=quantile(taken, 0.99),
             cpu=_cpu(self._program) - cpu_before,
-            rss=_peak(self._program),
+            rss=peak(self._program),
         )
 
 
@@ -239,13 +239,13 @@ async def create(
     async def pod(gang: str, index: int) -> None:
         made = workload.pod(gang, index, contender.scheduler, dialect)
         async with slots:
-            await ground.connection.create(POD, made, model=_Made)
+            await ground.connection.create(POD, made, model=Made)
 
     async def worker() -> None:
         for gang in names:
             begun[gang] = time.perf_counter()
             made = workload.group(gang, gangs.size, dialect)
-            await ground.connection.create(dialect.kind, made, model=_Made)
+            await ground.connection.create(dialect.kind, made, model=Made)
             async with asyncio.TaskGroup() as pods:
                 for index in range(gangs.size):
                     pods.create_task(pod(gang, index))
@@ -265,7 +265,7 @@ def _cpu(program: Program) -> float:
     return times.user + times.system
 
 
-def _peak(program: Program) -> int:
+def peak(program: Program) -> int:
     """The most memory that it ever had, in bytes."""
     for line in Path(f"/proc/{program.pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):

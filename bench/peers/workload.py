@@ -55,9 +55,13 @@ class Gangs(msgspec.Struct, frozen=True):
         return (f"{prefix}-{number:05}" for number in range(self.count))
 
 
+def node_name(number: int) -> str:
+    return f"node-{number:05}"
+
+
 def node(number: int) -> dict[str, Any]:
     """A node that is ready and has no kubelet."""
-    name = f"node-{number:05}"
+    name = node_name(number)
     return {
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
         "status": {
