@@ -96,6 +96,23 @@ async def test_a_scheduler_that_dies_while_a_seat_is_kept_leaves_it_to_its_succe
         assert await bound(running, "greedy") == 0
 
 
+async def test_a_member_lost_while_no_scheduler_looked_finds_a_seat() -> None:
+    async with witnessed() as running:
+        await start(running)
+        await asyncio.sleep(30)
+        await running.kill("controllers")
+        await running.kill("scheduler")
+        await lose(running, "first-worker-2")
+        await gang(running, "greedy", 1, gpus=2)
+        running.start("scheduler")
+        await wait_for_kept(running, "first", 1)
+        assert await bound(running, "greedy") == 0
+        running.start("controllers")
+        await wait_for_seat(running, "first-worker-2")
+        await wait_for_kept(running, "first", 0)
+        assert await bound(running, "greedy") == 0
+
+
 async def test_a_node_that_dies_under_a_gang_costs_it_no_place_in_the_line() -> None:
     async with witnessed(5, gpus=2, agents=5, lag=60.0) as running:
         await start(running)

@@ -47,8 +47,8 @@ def trains(workers: int = 3, **more: object) -> Team:
     return gang("train", workers=workers, gpus=1, on=on, **more)  # type: ignore[arg-type]
 
 
-def thief(**more: object) -> Team:
-    return gang("thief", workers=1, gpus=1, priority=9, **more)  # type: ignore[arg-type]
+def thief(name: str = "thief", **more: object) -> Team:
+    return gang(name, workers=1, gpus=1, priority=9, **more)  # type: ignore[arg-type]
 
 
 def incomplete(name: str, because: str = "") -> Expectation:
@@ -260,6 +260,52 @@ KEPT = [
     ),
 ]
 
+UNSEEN = [
+    scenario(
+        "a member lost while nobody looked: a seat like its fellows' is kept near them",
+        nodes=[*nodes(2, gpus=1, labels={RACK: "a"}), node("a", gpus=1), node("b", gpus=1)],
+        gangs=[trains(3, exist=2, started=True, facts={"ran_with": 3}), thief(), thief(name="z")],
+        expect=[
+            keeps("train", ("worker", "a")),
+            starts("thief", 1, on={"b": 1}),
+            incomplete("train", "2 of 3 pods exist; 1 seat on a kept for its successor"),
+            waits("z"),
+        ],
+        then=[
+            Turn(
+                [arrives(member("train", "worker-2", gpus=1))],
+                [starts("train", 1, on={"a": 1}), keeps("train")],
+            )
+        ],
+    ),
+    scenario(
+        "whose like nobody can tell: nothing is kept",
+        nodes=nodes(4, gpus=1),
+        gangs=[
+            gang(
+                "train",
+                roles={"ps": (1, shape(gpus=1)), "worker": (2, shape(gpus=1))},
+                on=["node-0", "node-1"],
+                exist=2,
+                started=True,
+                facts={"ran_with": 3},
+            ),
+            gang("new", workers=2, gpus=1),
+        ],
+        expect=[starts("new", 2), incomplete("train", "it goes on when all of them do")],
+    ),
+    scenario(
+        "a minimum raised while nobody looked keeps nothing and ends nothing",
+        nodes=nodes(4, gpus=1),
+        gangs=[
+            trains(3, exist=2, started=True, facts={"ran_with": 2}),
+            gang("new", workers=2, gpus=1),
+        ],
+        expect=[starts("new", 2)],
+        then=[Turn(after=2 * HOLD)],
+    ),
+]
+
 NOT_KEPT = [
     scenario(
         "a member that ended well leaves its seat to others",
@@ -413,7 +459,9 @@ IN_THE_END = [
 ]
 
 
-@pytest.mark.parametrize("scenario", KEPT + NOT_KEPT + IN_THE_END, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "scenario", KEPT + UNSEEN + NOT_KEPT + IN_THE_END, ids=lambda each: each.name
+)
 def test_repair(scenario: Scenario) -> None:
     scenario.play()
 

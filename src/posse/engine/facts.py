@@ -162,8 +162,9 @@ class GroupFacts(Struct, frozen=True):
     # How often it was ended for others, and how often others started before it.
     evictions: int = 0
     overtaken: int = 0
-    # What an earlier life kept for it.
+    # What an earlier life kept for it, and how many ran when that last looked; 0: nobody knows.
     keeps: Keeps | None = None
+    ran_with: int = 0
     # How long it may take from its nodes to running whole; None: as the policy says.
     start_timeout: float | None = None
 

@@ -91,7 +91,7 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
         muster = gang.muster
         _note_dismissal(gang)
         if gang.entitled is None:
-            gang.entitled = muster.there if gang.started else 0
+            gang.entitled = max(muster.there, gang.facts.ran_with) if gang.started else 0
         gang.entitled = max(gang.entitled, len(muster.seated))
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
             # A hold stands beside a seat: a gang that has none is simply placed again, unless

@@ -59,7 +59,23 @@ def vacant(view: View, gang: Gang, taken: Iterable[tuple[str, str]] = ()) -> lis
             chosen.append(vacancy)
         else:
             others.append(vacancy)
-    return (chosen + others)[: max(0, missing)]
+    known = (chosen + others)[: max(0, missing)]
+    return known + _unseen(gang, announced, missing - len(known))
+
+
+def _unseen(gang: Gang, announced: list[str], number: int) -> list[Vacancy]:
+    """Members that nobody saw go, since nobody was there. They were like the others, if those are
+    all alike; where they sat is not known."""
+    if number <= 0 or not gang.lost():
+        return []
+    others = [member for member in gang.muster.seated if member.facts.role not in announced]
+    alike = {(member.facts.role, member.seating): None for member in others}
+    if len(alike) != 1:
+        return []
+    ((role, seating),) = alike
+    if gang.written is not None and any(of != role for of, _ in gang.written.seats):
+        return []
+    return [Vacancy(role, seating, "", {})] * number
 
 
 def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
@@ -95,7 +111,9 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
         row = nearby.seat_for(vacancy)
         if row is not None:
             hold_seats(vacancy.role, vacancy.seating, Seats.one(row))
-        seats.append((vacancy.role, vacancy.node if row is None else view.columns.names[row]))
+        node = vacancy.node if row is None else view.columns.names[row]
+        if node:
+            seats.append((vacancy.role, node))
     # Members that wait speak for themselves after a restart; for others it has to be written.
     gang.repairs = tuple(sorted(seats)) if vacancies or gang.written else ()
     view.record_holds(gang, gang.holds + kept)

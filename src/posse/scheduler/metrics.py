@@ -56,7 +56,7 @@ class SchedulerMetrics(ServiceMetrics, Observer):
         )
         self._released = Counter(
             "posse_scheduler_gang_releases_total",
-            "Half-bound gangs that were let go.",
+            "Gangs that were let go whole: half-bound, not whole again in time, or never running.",
             registry=registry,
         )
         self._evicted = Counter(

@@ -54,6 +54,7 @@ class Muster:
         self._orphans = 0  # live members that nobody would recreate
         self._bare = 0  # members that say by themselves how many start together
         self._ended: dict[str, int] = {}  # members that ended well, by role
+        self.ran_with = 0  # how many ran, as its group said at first sight
         # When the first of its members got a node, since it last had none on any.
         self.first_bound: float | None = None
 
@@ -76,6 +77,7 @@ class Muster:
         """The PodGroup as it is now. Its word on having run counts only at first sight."""
         if terms is not None and (self.terms is None or self.terms.uid != terms.uid):
             self.ran = terms.ran
+            self.ran_with = group.status.running
         self.group, self.problem = group, problem
         self.terms = terms if terms is not None else self.terms
 
@@ -179,6 +181,7 @@ class Muster:
             role_minimums=self._role_minimums(),
             min_resources=self.terms.min_resources,
             keeps=self.terms.keeps,
+            ran_with=self.ran_with if self.ran else 0,
             preempts=preempts(self.terms.priority_class, classes, self._policies),
             preemptable=self.terms.preemptable and not self._protected,
             evictions=self.terms.evictions,
