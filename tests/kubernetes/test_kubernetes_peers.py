@@ -23,12 +23,20 @@ TRAINING: dict[str, tuple[Kind, Callable[..., Manifest]]] = {
     "PyTorchJob": (jobs.PYTORCH_JOB, jobs.pytorch_job),
     "MPIJob": (jobs.FIRST_MPI_JOB, jobs.first_mpi_job),
 }
+# Kubeflow's operators make Volcano's groups for the scheduler `volcano`, and those of the
+# scheduler-plugins for one of any other name.
+DIALECTS = ("volcano", "posse")
 
 
 async def one_after_the_other(
-    running: RealRide, kind: Kind, make: Callable[..., Manifest], beside: int = 0
+    running: RealRide,
+    kind: Kind,
+    make: Callable[..., Manifest],
+    *,
+    beside: int = 0,
+    scheduler: str = "volcano",
 ) -> None:
-    """A gang runs; one for which there is no room waits whole until there is, and succeeds.
+    """A gang runs; one for which there is no room waits whole until there is.
 
     `beside`: the members that a job has beside its workers.
     """
@@ -37,24 +45,28 @@ async def one_after_the_other(
     await run(running, "first", 2 + beside)
     await create(kind, make("second", 3, lasts="1s"), running.namespace)
     await waits_whole(running, "second", 3 + beside)
-    assert {pod.spec.scheduler_name for pod in await pods(running, "second")} == {"volcano"}
+    assert {pod.spec.scheduler_name for pod in await pods(running, "second")} == {scheduler}
     await running.connection.delete(kind, "first", running.namespace, propagation="Background")
 
 
+@pytest.mark.parametrize("scheduler", DIALECTS)
 @pytest.mark.parametrize("kind", TRAINING)
-async def test_training_operator(operators: Operators, kind: str) -> None:
+async def test_training_operator(operators: Operators, kind: str, scheduler: str) -> None:
     api, make = TRAINING[kind]
-    with operators.training_operator(kind):
+    beside = 1 if kind == "MPIJob" else 0
+    with operators.training_operator(kind, scheduler=scheduler):
         async with cluster(operators, nodes=2, gpus=2) as running:
-            beside = 1 if kind == "MPIJob" else 0
-            await one_after_the_other(running, api, make, beside)
+            await one_after_the_other(running, api, make, beside=beside, scheduler=scheduler)
             await succeeds(running, api, "second")
 
 
-async def test_mpi_operator(operators: Operators) -> None:
-    with operators.mpi_operator():
+@pytest.mark.parametrize("scheduler", DIALECTS)
+async def test_mpi_operator(operators: Operators, scheduler: str) -> None:
+    with operators.mpi_operator(scheduler):
         async with cluster(operators, nodes=2, gpus=2) as running:
-            await one_after_the_other(running, kinds.MPI_JOB, jobs.mpi_job, beside=1)
+            await one_after_the_other(
+                running, kinds.MPI_JOB, jobs.mpi_job, beside=1, scheduler=scheduler
+            )
             await succeeds(running, kinds.MPI_JOB, "second")
 
 

@@ -51,16 +51,15 @@ async def seated(running: RealRide, name: str) -> int:
 
 
 async def verdict(running: RealRide, name: str) -> str:
-    """Why the gang waits, as its PodGroup says it; "" while it says nothing."""
+    """Why the gang waits: its PodGroup says it, and in dialects that cannot, each of its pods."""
     listed = await running.connection.list(kinds.POD_GROUP, running.namespace, model=PodGroup)
-    said = [
-        condition.message
-        for group in listed.items
-        for condition in group.status.conditions
-        if group.metadata.name.startswith(name)
-        and (condition.type, condition.status) == ("Unschedulable", "True")
-    ]
-    return said[0] if said else ""
+    groups = [group for group in listed.items if group.metadata.name.startswith(name)]
+    told = [condition for group in groups for condition in group.status.conditions]
+    if not groups:
+        told = [said for pod in await pods(running, name) for said in pod.status.conditions]
+    waits = (("Unschedulable", "True"), ("PodScheduled", "False"))
+    found = [one.message for one in told if (one.type, one.status) in waits]
+    return found[0] if found else ""
 
 
 async def run(running: RealRide, name: str, members: int) -> None:
