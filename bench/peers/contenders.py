@@ -41,10 +41,11 @@ class Contender(msgspec.Struct, frozen=True):
     """The definition of its PodGroups: a status of its own in one is part of the object in another,
     and whoever meets the wrong one writes in vain."""
 
-    def program(self, plane: ControlPlane) -> Program:
-        """Unavailable when it cannot be built."""
+    def program(self, plane: ControlPlane, *words: str) -> Program:
+        """With these words after its own. Unavailable when it cannot be built."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(plane.directory)}
-        return Program(self.name, self.command(plane), plane.directory, environment)
+        command = [*self.command(plane), *words]
+        return Program(self.name, command, plane.directory, environment)
 
 
 def _null(plane: ControlPlane) -> list[str]:
