@@ -58,13 +58,21 @@ class Hold:
 class Vacancy:
     """The seat of a member that is no more, for the one that takes its place."""
 
-    role: str
-    seating: Seating
+    # Who sat there, or a fellow of the same role: the successor will be like it.
+    like: Member
     node: str
     # Of that node, as it was last known: what is near it when it is gone.
     labels: Mapping[str, str]
     # The node would not have the member: another one is better.
     shunned: bool = False
+
+    @property
+    def role(self) -> str:
+        return self.like.facts.role
+
+    @property
+    def seating(self) -> Seating:
+        return self.like.seating
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +148,8 @@ class Gang:
     evicted: int = 0
     # How often others started before it, as far as counted here.
     overtaken: int = 0
-    # How often others started before it, as far as counted here.
-    overtaken: int = 0
+    # The uids of members of others that were ended for it.
+    awaits: tuple[str, ...] = ()
     # For whom it was ended whole; "" once it has started again.
     ended_for: str = ""
     # When it was first seen half-bound, and when it first ailed in any way.

@@ -8,14 +8,15 @@ asks for: nothing is kept beyond its minimum, and nothing for a gang whose pods 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from posse.engine.columns import Rows
+from posse.engine.company import Company
 from posse.engine.demands import demands_of
 from posse.engine.facts import Keeps, Purpose
-from posse.engine.gangs import NOWHERE, Gang, Hold, Vacancy
+from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
 from posse.engine.nearing import confines, near
 from posse.engine.policy import Policy
 from posse.engine.seating import Seating, Seats
@@ -46,7 +47,7 @@ def vacant(view: View, gang: Gang, taken: Iterable[tuple[str, str]] = ()) -> lis
             continue
         if member.stuck or member.seating.eligibility.bars()[member.row]:
             node, labels = view.columns.names[member.row], view.columns.labels[member.row]
-            left.append(Vacancy(member.facts.role, member.seating, node, labels, shunned=True))
+            left.append(Vacancy(member, node, labels, shunned=True))
         else:
             # It goes from a node that may be used: its seat comes back by itself.
             missing -= 1
@@ -69,13 +70,12 @@ def _unseen(gang: Gang, announced: list[str], number: int) -> list[Vacancy]:
     if number <= 0 or not gang.lost():
         return []
     others = [member for member in gang.muster.seated if member.facts.role not in announced]
-    alike = {(member.facts.role, member.seating): None for member in others}
-    if len(alike) != 1:
+    if len({(member.facts.role, id(member.seating)) for member in others}) != 1:
         return []
-    ((role, seating),) = alike
-    if gang.written is not None and any(of != role for of, _ in gang.written.seats):
+    like = min(others, key=lambda member: member.order)
+    if gang.written is not None and any(role != like.facts.role for role, _ in gang.written.seats):
         return []
-    return [Vacancy(role, seating, "", {})] * number
+    return [Vacancy(like, "", {})] * number
 
 
 def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
@@ -89,13 +89,19 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
         view.hold(seating, seats)
         kept.extend(Hold(role, seating, row, Purpose.REPAIR) for row in seats.each())
 
-    within = confines(view, gang, policy)
+    search = _Search(view, gang, policy)
     for demand in demands_of(gang, need):
-        demand.within = within
+        demand.within = search.within
         had = min(demand.wanted, made.get((demand.role, demand.announced), 0))
         if had:
             made[demand.role, demand.announced] -= had
         left = demand.wanted - had
+        if view.neighbours.concern(demand.members):
+            for member in demand.members[:left]:
+                row = search.seat_near(member, demand.at)
+                if row is not None:
+                    hold_seats(demand.role, demand.seating, Seats.one(row))
+            continue
         if left and not demand.announced:
             former = demand.seating.at(demand.at, left)
             hold_seats(demand.role, demand.seating, former)
@@ -106,9 +112,8 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
             hold_seats(demand.role, demand.seating, chosen)
     seats = [(hold.role, view.columns.names[hold.row]) for hold in kept]
     vacancies = vacant(view, gang, taken=seats)
-    nearby = _Nearby(view, gang, policy)
     for vacancy in vacancies:
-        row = nearby.seat_for(vacancy)
+        row = search.seat_for(vacancy)
         if row is not None:
             hold_seats(vacancy.role, vacancy.seating, Seats.one(row))
         node = vacancy.node if row is None else view.columns.names[row]
@@ -146,43 +151,59 @@ def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
     if not gang.started or gang.ailing_since is not None:
         return
     members = sorted(gang.members.values(), key=lambda member: member.order, reverse=True)
-    like = {member.facts.role: member.seating for member in members}
+    like = {member.facts.role: member for member in members}
     for role, node in keeps.seats[: gang.short]:
         if role in like:
-            gang.vacancies.append(Vacancy(role, like[role], node, {}))
+            gang.vacancies.append(Vacancy(like[role], node, {}))
     gang.repairs = keeps.seats
     gang.entitled = len(gang.muster.seated) + min(gang.short, len(keeps.seats))
     if keeps.until is not None:
         gang.ailing_since = keeps.until - policy.repair_hold
 
 
-class _Nearby:
+class _Search:
     """Where a lost seat may be made up for: the nearest rows first, and which ones at all."""
 
     def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
+        self.within = confines(view, gang, policy)
         self._view = view
         self._tiers = policy.tiers
         self._levels = view.tiers.levels(policy.tiers)
         self._own = near(view, gang, policy)
-        self._within = confines(view, gang, policy)
+        self._company: Company | None = None
         self._known: dict[tuple[str, ...], Rows] = {}
 
     def seat_for(self, vacancy: Vacancy) -> int | None:
         """The same node; else in its domain, tier by tier; else near the gang; else anywhere."""
-        seating = vacancy.seating
-        if not seating.total(self._within):
-            return None
-        own = seating.rows_of([vacancy.node])
-        if not vacancy.shunned and len(seating.at(own, 1).rows) and self._allowed(own[0]):
-            return own[0]
+        own = vacancy.seating.rows_of([vacancy.node])
         prefer = [*self._around(vacancy, own), *self._own]
         if vacancy.shunned:
             every = self._view.columns.by_name()
             prefer = [np.setdiff1d(rows, own) for rows in (*prefer, every)]
-        return seating.choose(1, prefer, self._within).each()[0]
+            own = []
+        return self._choose(vacancy.like, own, prefer)
 
-    def _allowed(self, row: int) -> bool:
-        return self._within is None or bool((self._within == row).any())
+    def seat_near(self, member: Member, at: list[int]) -> int | None:
+        """One of these rows; else near the gang; else anywhere."""
+        return self._choose(member, at, self._own)
+
+    def _choose(self, like: Member, at: list[int], prefer: Sequence[Rows]) -> int | None:
+        seating = like.seating
+        if not seating.total(self.within):
+            return None
+        rows, company = self.within, None
+        if self._view.neighbours.concern([like]):
+            company = self._company = self._company or Company(self._view)
+            rows = self._view.columns.by_name() if rows is None else rows
+            rows = rows[company.left(like)[rows]]
+            if not seating.total(rows):
+                return None
+        here = seating.seats()
+        former = [row for row in at if here[row] and (rows is None or (rows == row).any())]
+        row = former[0] if former else seating.choose(1, prefer, rows).each()[0]
+        if company is not None:
+            company.seat(like, row)
+        return row
 
     def _around(self, vacancy: Vacancy, own: list[int]) -> list[Rows]:
         if own and self._view.columns.nodes[own[0]] is not None:

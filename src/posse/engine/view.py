@@ -199,7 +199,7 @@ class View:
         gang = None if member.facts.gang is None else self.gangs[member.facts.gang]
         if gang is not None and member.row != NOWHERE and not member.leaving:
             node, labels = self.columns.names[member.row], self.columns.labels[member.row]
-            gang.vacancies.append(Vacancy(member.facts.role, member.seating, node, labels, shunned))
+            gang.vacancies.append(Vacancy(member, node, labels, shunned))
         self._detach(member, moved=True)
 
     def refute(self, uid: str) -> None:
