@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Decision, Keep, Reason, Release, Start, Wait
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.policy import Policy
+from posse.engine.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.view import View
 from tests.scenarios.language import (
     Expectation,
@@ -523,6 +525,31 @@ def test_a_role_that_nobody_is_left_of_is_waited_for_without_a_seat() -> None:
     view = restarted(until=700.0, seats=(("chief", "node-1"),))
     (start,) = [each for each in decided(view, 200.0) if isinstance(each, Start)]
     assert start.gang == "team/thief"
+
+
+def test_a_seat_is_kept_where_its_company_allows_it() -> None:
+    """One member per node: a fellow's node is near, has room, and is of no use."""
+    host = "kubernetes.io/hostname"
+    mine = Selector((Requirement("job", "In", ("train",)),))
+    apart = Relations(avoids=(PodTerm(host, mine, ("team",)),))
+    plain = gang("train", workers=2, gpus=1, on=["node-0", "node-1"], relations=apart)
+    team = Team(plain.group, [replace(each, labels={"job": "train"}) for each in plain.pods])
+    wide = [node(f"node-{at}", gpus=4, labels={host: f"node-{at}"}) for at in range(3)]
+    scenario(
+        "apart",
+        nodes=wide,
+        gangs=[team],
+        then=[
+            Turn(
+                [leaves("node-1"), ends("train-worker-1"), arrives(thief())],
+                [
+                    keeps("train", ("worker", "node-2")),
+                    starts("thief", 1),
+                    incomplete("train", "1 seat on node-2 kept"),
+                ],
+            ),
+        ],
+    ).play()
 
 
 def test_the_cycle_comes_back_when_the_time_is_over() -> None:

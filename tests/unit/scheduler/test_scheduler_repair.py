@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
+import msgspec
 import pytest
 
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.policy import Policy
 from posse.objects import keys
 from posse.objects.groups import PodGroupSpec
+from posse.objects.pods import Pod
 from posse.objects.times import parse_time
 from posse.scheduler.reading.keeps import read_keeps, write_keeps
 from posse.scheduler.reading.minimums import (
@@ -19,6 +22,7 @@ from posse.scheduler.reading.minimums import (
     read_role_minimums,
     read_times,
 )
+from posse.scheduler.reading.pods import bound_at, trouble_of, turned_away
 from posse.scheduler.reading.quarantine import Unreadable
 from tests.unit.scheduler.rig import Rig, crash, group, pod
 
@@ -118,6 +122,65 @@ def test_times() -> None:
 def test_times_that_are_none(text: str) -> None:
     with pytest.raises(Unreadable, match="start-timeout"):
         read_times({keys.START_TIMEOUT: text})
+
+
+def a_pod(**status: Any) -> Pod:
+    return msgspec.convert(pod("p", nodeName="n0") | {"status": status}, Pod)
+
+
+def waiting(reason: str) -> dict[str, Any]:
+    return {"name": "c", "state": {"waiting": {"reason": reason}}}
+
+
+TROUBLES = [
+    ({"phase": "Running"}, ""),
+    ({"phase": "Pending"}, ""),
+    ({"phase": "Pending", "containerStatuses": [waiting("ContainerCreating")]}, ""),
+    ({"phase": "Pending", "containerStatuses": [waiting("ErrImagePull")]}, "ErrImagePull"),
+    (
+        {
+            "phase": "Pending",
+            "initContainerStatuses": [waiting("CrashLoopBackOff")],
+            "containerStatuses": [waiting("PodInitializing")],
+        },
+        "CrashLoopBackOff",
+    ),
+    ({"phase": "Running", "containerStatuses": [waiting("CrashLoopBackOff")]}, ""),
+]
+
+
+@pytest.mark.parametrize(("status", "trouble"), TROUBLES)
+def test_why_a_pod_does_not_run(status: dict[str, Any], trouble: str) -> None:
+    assert trouble_of(a_pod(**status)) == trouble
+
+
+@pytest.mark.parametrize(
+    ("status", "turned"),
+    [
+        ({"phase": "Failed", "reason": "OutOfcpu"}, True),
+        ({"phase": "Failed", "reason": "OutOfnvidia.com/gpu"}, True),
+        ({"phase": "Failed", "reason": "UnexpectedAdmissionError"}, True),
+        ({"phase": "Failed", "reason": "Evicted"}, False),
+        ({"phase": "Failed"}, False),
+        ({"phase": "Running", "reason": "OutOfcpu"}, False),
+    ],
+)
+def test_whether_a_node_would_not_have_a_pod(status: dict[str, Any], turned: bool) -> None:
+    assert turned_away(a_pod(**status)) is turned
+
+
+@pytest.mark.parametrize(
+    ("condition", "since"),
+    [
+        ({"status": "True", "lastTransitionTime": "1970-01-01T00:01:40Z"}, 100.0),
+        ({"status": "False", "lastTransitionTime": "1970-01-01T00:01:40Z"}, None),
+        ({"status": "True"}, None),
+        ({"status": "True", "lastTransitionTime": "lately"}, None),
+    ],
+)
+def test_since_when_a_pod_has_its_node(condition: dict[str, Any], since: float | None) -> None:
+    bound = a_pod(phase="Pending", conditions=[{"type": "PodScheduled", **condition}])
+    assert bound_at(bound) == since
 
 
 # -- what is written -----------------------------------------------------------------------------
