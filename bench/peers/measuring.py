@@ -257,7 +257,7 @@ async def create(
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)]
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def _cpu(program: Program) -> float:
