@@ -48,7 +48,7 @@ def test_online_compares_times_and_backlog_rates() -> None:
         results.measured(AT, mode, NULL, figures(4.0))
         results.measured(AT, mode, POSSE, figures(5.0))
     online, backlog = (
-        [line for line in results.lines() if f"{mode.value}" in line and "Posse" in line][0]
+        next(line for line in results.lines() if mode.value in line and "Posse" in line)
         for mode in (Mode.ONLINE, Mode.BACKLOG)
     )
     assert "1.25" in online
