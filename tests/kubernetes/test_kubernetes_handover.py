@@ -17,7 +17,8 @@ from posse.objects.kinds import Kind
 from tests.kubernetes.peers import jobs
 from tests.kubernetes.peers.jobs import Manifest
 from tests.kubernetes.peers.operators import Operators
-from tests.kubernetes.peers.stories import cluster, pods, run, succeeds
+from tests.kubernetes.peers.stories import cluster, pods, run, succeeds, waits_whole
+from tests.kubernetes.plane import SYSTEM
 from tests.kubernetes.programs import Program
 from tests.kubernetes.riding import RealRide
 
@@ -101,10 +102,14 @@ async def test_a_kind_is_handed_over_and_back(operators: Operators, case: str) -
         with handed.upstream(operators):
             await begins("ends-with-us")
             await begins("ends-with-them")
+            large = handed.make("too-large", 9)
+            await running.connection.create(kind, large, running.namespace)
+            await waits_whole(running, "too-large", handed.members + 7)
             said = await operators.posse(f"install --take {case} --dry-run", code=1)
             assert handed.alive in said
             assert "nothing was changed" in said
         names = ("ends-with-us", "ends-with-them")
+        waiting = await lives(running, "too-large")
         alive = {name: await lives(running, name) for name in names}
         told = {name: await since(running, kind, name) for name in names}
 
@@ -112,6 +117,7 @@ async def test_a_kind_is_handed_over_and_back(operators: Operators, case: str) -
         assert "takes it" in next(line for line in said.splitlines() if line.startswith(case))
         with operators.posse_controllers(case):
             await begins("made-by-us")
+            assert await lives(running, "too-large") == waiting
             for name in names:
                 assert await lives(running, name) == alive[name]
                 assert await since(running, kind, name) == told[name]
@@ -123,9 +129,21 @@ async def test_a_kind_is_handed_over_and_back(operators: Operators, case: str) -
 
         with handed.upstream(operators):
             await begins("made-by-them")
+            assert await lives(running, "too-large") == waiting
             for name in names:
                 assert await lives(running, name) == alive[name]
                 assert await since(running, kind, name) == told[name]
             for name in names:
                 await ends(running, name, handed.speaks)
                 await succeeds(running, kind, name)
+
+
+def test_nothing_was_denied_to_posse(operators: Operators) -> None:
+    """In what the tests above had it do, under the roles of an installation."""
+    denied = [
+        f"{entry['user']['username']} {entry['verb']} {entry['requestURI']}"
+        for entry in operators.plane.audited()
+        if entry["user"]["username"].startswith(f"system:serviceaccount:{SYSTEM}:")
+        and (entry.get("annotations") or {}).get("authorization.k8s.io/decision") == "forbid"
+    ]
+    assert denied == []
