@@ -86,12 +86,13 @@ class Neighbours:
             self.sitting[gang] = self.sitting.get(gang, 0) + 1
         elif member.seating.asks_devices:
             self.foreign[member.facts.uid] = member
-        if member.seating.shape.relations is not None:
+        if member.seating.related:
             self._note(member)
-        for key, values in self._labelled.items():
-            value = member.facts.labels.get(key)
-            if value is not None:
-                values.setdefault(value, {})[member.facts.uid] = member
+        if self._labelled:
+            for key, values in self._labelled.items():
+                value = member.facts.labels.get(key)
+                if value is not None:
+                    values.setdefault(value, {})[member.facts.uid] = member
 
     def unseat(self, member: Member) -> None:
         self._columns.moves += 1
@@ -102,13 +103,12 @@ class Neighbours:
                 del self.sitting[gang]
         elif member.seating.asks_devices:
             del self.foreign[member.facts.uid]
-        uid = member.facts.uid
-        if member.seating.shape.relations is not None:
+        if member.seating.related:
             self._strike(member)
         for key, values in self._labelled.items():
             value = member.facts.labels.get(key)
             if value is not None:
-                _drop(values, value, uid)
+                _drop(values, value, member.facts.uid)
 
     def replace(self, old: Member, new: Member) -> None:
         """The same pod on the same node, as it is known now."""
@@ -159,7 +159,7 @@ class Neighbours:
     def concern(self, members: Iterable[Member]) -> bool:
         """Whether any of these pods, of one shape, cares about its company or is cared about."""
         for member in members:
-            if member.seating.shape.relations is not None:
+            if member.seating.related:
                 return True
             if not self._avoiding:
                 return False

@@ -52,6 +52,8 @@ class Seats:
 class Seating:
     def __init__(self, columns: Columns, shape: Shape, eligibility: Eligibility) -> None:
         self.shape = shape
+        # Its pods say something of other pods.
+        self.related = shape.relations is not None
         self.eligibility = eligibility
         # Asking for more than any node can have never fits, and must not overflow a column.
         self.asked = {r: min(a, LARGEST + 1) for r, a in shape.requests if a > 0} or {PODS: 1}
@@ -132,7 +134,9 @@ class Seating:
         counts: list[Ints] = []
         left = count
         for tier in self._tiers(rows, prefer, spread):
-            seats = np.minimum(self._seats[tier], most)
+            seats = self._seats[tier]
+            if most < LARGEST:
+                seats = np.minimum(seats, most)
             here = min(left, int(seats.sum()))
             pick = _widest if spread else _fewest
             picked, taken = pick(seats, self._grade[tier], here)
