@@ -45,8 +45,8 @@ def adopt_made(view: View, gang: Gang, now: float) -> None:
 
 def awaited(view: View, gang: Gang) -> list[Member]:
     """Members of others that are to go so that this gang can sit where they do."""
-    rows = {hold.row for hold in made(gang)}
-    return [member for member in view.departing.values() if member.row in rows]
+    rows, named = {hold.row for hold in made(gang)}, set(gang.awaits)
+    return [m for m in view.departing.values() if m.row in rows or m.facts.uid in named]
 
 
 def waits_for_room(view: View, gang: Gang) -> Verdict | None:

@@ -24,6 +24,7 @@ from posse.engine.overdue import dismiss
 from posse.engine.placing import Placement, seat, start
 from posse.engine.policy import Policy
 from posse.engine.preying import Prey, Quarry
+from posse.engine.reserving import turn
 from posse.engine.shortfalls import Shortfall
 from posse.engine.victims import Unit
 from posse.engine.view import View
@@ -59,7 +60,9 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
             view.hunting.put_off[key] = gang
             continue
         prey = Prey(view, gang, policy, quarry)
+        turn(view, gang, now)
         plan = prey.plan()
+        view.shadows.show(())
         searches += prey.searched
         if plan is None:
             continue
@@ -86,7 +89,7 @@ def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
         for member in awaited(view, gang):
             view.despair_of(member)
         view.set_holds(gang, [hold for hold in gang.holds if hold not in made(gang)])
-        gang.kept_until = None
+        gang.kept_until, gang.awaits = None, ()
         view.stir(gang)
         yield Keep(gang.key, None)
 
@@ -183,6 +186,7 @@ def _carry_out(
     ]
     view.set_holds(gang, holds)
     gang.kept_until = now + policy.preemption_hold
+    gang.awaits = tuple(uid for victim in victims for uid, _ in victim.pods)
     names = view.columns.names
     seats = tuple(sorted((hold.role, names[hold.row]) for hold in holds))
     keeps = Keeps(Purpose.PREEMPTION, seats, gang.kept_until)
@@ -199,7 +203,9 @@ def _right(gang: Gang, victim: Gang) -> str:
 
 def _wait(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
     """What it waits for now is told in this cycle; should it wait for nothing, it starts."""
+    turn(view, gang, view.now)
     outcome = refusal(view, gang) or seat(view, gang, policy, need=gang.need)
+    view.shadows.show(())
     if isinstance(outcome, Placement):
         yield start(view, gang, outcome)
     else:

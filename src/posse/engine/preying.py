@@ -10,7 +10,7 @@ that costs less. Everything is tried in tentative statements; nothing is left of
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 
@@ -192,6 +192,9 @@ class Prey:
         allowed: list[Unit] = []
         unspared: set[str] = set()
         with view.tentatively():
+            # What is on its way out is nobody's any more.
+            for queue, gone in _by_queue(view, view.departing.values()).items():
+                view.tree.charge(queue, -gone)
             for unit in units:
                 key = unit.gang.key
                 if unit.whole and key in unspared:
@@ -238,7 +241,8 @@ class Prey:
                 chosen, placement = self._reprieve(chosen, placement)
                 trials.rejoin(chosen)
             chosen, placement = self._trim(chosen, placement)
-            return self._single(units, chosen) or (chosen, placement)
+            alone = self._single(units, chosen)
+            return (chosen, placement) if alone is None else self._trim(*alone)
 
     def _shortest(self, pile: _Pile) -> tuple[int, Placement | None]:
         """The length of the shortest beginning that makes room, and where the gang sits then."""
@@ -281,23 +285,35 @@ class Prey:
         return list(kept.values()), placement
 
     def _trim(self, chosen: list[Unit], placement: Placement) -> Plan:
-        """Of a gang that can spare whoever sits in the way, only those end."""
-        rows = _rows(placement)
+        """Of a gang that can spare whoever is really in the way, only those end."""
         for unit in chosen:
-            if not unit.whole:
+            if not unit.whole or not spare_members(unit.gang):
                 continue
-            there = [member for member in unit.members if member.row in rows]
-            spare = spare_members(unit.gang, there)
-            if not there or len(spare) < len(there) or len(there) == len(unit.members):
+            part = self._in_the_way(unit, chosen)
+            if not part or len(spare_members(unit.gang, part)) < len(part):
                 continue
-            part = Unit(
-                unit.gang, there, False, (*unit.cost[:2], len(there), *unit.cost[3:]), there
-            )
-            fewer = [each for each in chosen if each.gang is not unit.gang] + [part]
+            cost = (unit.cost[0], unit.cost[1], len(part), *unit.cost[3:])
+            fewer = [each for each in chosen if each.gang is not unit.gang]
+            fewer.append(Unit(unit.gang, part, False, cost, part))
             without = self._try(fewer)
             if without is not None:
                 return self._trim(fewer, without)
         return chosen, placement
+
+    def _in_the_way(self, unit: Unit, chosen: list[Unit]) -> list[Member]:
+        """The members of a unit without whose end the gang does not fit, the youngest of them."""
+        left: list[Member] = []
+        with self._view.tentatively():
+            self._trials.end(chosen)
+            for member in sorted(unit.members, key=lambda member: member.order):
+                one = Unit(unit.gang, [member], False, unit.cost, [member])
+                self._trials.restore([one])
+                if self._trials.fits() is None:
+                    self._trials.end([one])
+                    left.append(member)
+            ended = [each for each in chosen if each.gang is not unit.gang]
+            self._trials.rejoin([*ended, Unit(unit.gang, left, False, unit.cost, left)])
+        return left
 
     def _single(self, units: list[Unit], chosen: list[Unit]) -> Plan | None:
         """One unit that makes room by itself, and costs less than the chosen together."""
@@ -445,15 +461,7 @@ class _Trials:
         """These are not there (or are again), for queues and for those who mind their company."""
         view = self._view
         if self._limited:
-            taken: dict[str, Ints] = {}
-            for member in members:
-                gang = view.gangs.get(member.facts.gang or "")
-                if gang is not None and gang.facts is not None:
-                    queue = gang.facts.queue
-                    if queue not in taken:
-                        taken[queue] = np.zeros(self._width, np.int64)
-                    taken[queue][member.seating.columns] += member.seating.amounts
-            for queue, amounts in taken.items():
+            for queue, amounts in _by_queue(view, members).items():
                 self._charge(queue, amounts, sign)
         if self._social:
             for member in members:
@@ -462,6 +470,19 @@ class _Trials:
     def _charge(self, queue: str, amounts: Ints, sign: int) -> None:
         if self._limited and amounts.any():
             self._view.tree.charge(queue, sign * amounts)
+
+
+def _by_queue(view: View, members: Iterable[Member]) -> dict[str, Ints]:
+    """What these take of each queue."""
+    taken: dict[str, Ints] = {}
+    for member in members:
+        gang = view.gangs.get(member.facts.gang or "")
+        if gang is not None and gang.facts is not None:
+            queue = gang.facts.queue
+            if queue not in taken:
+                taken[queue] = np.zeros(view.columns.used.shape[1], np.int64)
+            taken[queue][member.seating.columns] += member.seating.amounts
+    return taken
 
 
 def _ended(units: Sequence[Unit]) -> list[Member]:
