@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from posse.kube.errors import NotFound
-from posse.objects import kinds
+from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup
 from tests.cluster.backends import Riding
+from tests.cluster.manifests import NAMESPACE, pod, pod_group
 from tests.cluster.riding import cluster, mpi, pods_of, seated, training, wait_for_status
 
 pytestmark = pytest.mark.looptime
@@ -200,3 +201,52 @@ async def test_the_group_says_that_it_runs() -> None:
 
 async def _group(running: Riding, name: str) -> PodGroup:
     return await running.connection.get(kinds.POD_GROUP, name, running.namespace, model=PodGroup)
+
+
+async def test_a_dead_workers_seat_is_its_successors_though_others_wait() -> None:
+    async with cluster(4, gpus=2) as running:
+        await training(running).submit(mpi("first", workers=4))
+        await wait_for_status(running, "first", "RUNNING")
+        await training(running).submit(mpi("greedy", workers=1))
+        before = await running.connection.get(kinds.POD, "first-worker-2", NAMESPACE)
+        await running.connection.delete(kinds.POD, "first-worker-2", NAMESPACE, grace=0)
+
+        async def healed() -> bool:
+            try:
+                now = await running.connection.get(kinds.POD, "first-worker-2", NAMESPACE)
+            except NotFound:
+                return False
+            fresh = now["metadata"]["uid"] != before["metadata"]["uid"]
+            return fresh and now["spec"].get("nodeName") == before["spec"]["nodeName"]
+
+        await running.until(healed, "its successor sits where it sat")
+        assert await seated(running, "greedy") == 0
+
+
+async def test_a_role_below_its_minimum_keeps_the_others_waiting() -> None:
+    async with cluster(4, gpus=2) as running:
+        group = pod_group("tf", 2)
+        group["spec"]["minTaskMember"] = {"ps": 1, "worker": 1}
+        await running.connection.create(kinds.POD_GROUP, group, NAMESPACE)
+
+        async def create(name: str, role: str) -> None:
+            one = pod(name, "tf", gpus=1)
+            one["metadata"]["annotations"][keys.TASK_SPEC] = role
+            await running.connection.create(kinds.POD, one, NAMESPACE)
+
+        async def says() -> str:
+            found = await running.connection.get(kinds.POD_GROUP, "tf", NAMESPACE, model=PodGroup)
+            return next((c.reason for c in found.status.conditions if c.status == "True"), "")
+
+        async def told() -> bool:
+            return await says() == "NotEnoughPodsOfTask"
+
+        async def placed() -> bool:
+            pods = (await running.connection.list(kinds.POD, NAMESPACE)).items
+            return sum(bool(one["spec"].get("nodeName")) for one in pods) == 3
+
+        await create("tf-0", "worker")
+        await create("tf-1", "worker")
+        await running.until(told, "the group says which role is missing")
+        await create("tf-2", "ps")
+        await running.until(placed, "all three have their nodes")
