@@ -111,8 +111,8 @@ SCENARIOS = [
         ],
         expect=[starts("high", 1), waits("aged"), waits("old"), waits("young")],
         then=[
-            Turn([vanishes("high")], [starts("aged", 1)]),
-            Turn([vanishes("aged")], [starts("old", 1)]),
+            Turn([vanishes("high")], [starts("aged", 1), waits("old", because="1 job states no")]),
+            Turn([vanishes("aged")], [starts("old", 1), waits("young", because="1 job states no")]),
         ],
     ),
     Scenario(
@@ -374,7 +374,7 @@ BEGUN = [
             waits("half", because="needs 2 GPUs (2 pods x 1 each), 1 is free of 4"),
             waits("thief", because="0 are free of 4, 1 held for team/half"),
         ],
-        then=[Turn([ends("busy")], [starts("half", 2)])],
+        then=[Turn([ends("busy")], [starts("half", 2), waits("thief", because="0 are free of 4")])],
     ),
     Scenario(
         "of two half-bound gangs the first in order gets what the other kept",

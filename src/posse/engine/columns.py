@@ -172,9 +172,8 @@ class Columns:
 
     def mark_freed(self, rows: Rows) -> None:
         """There is more room on these rows, for good, than was seen before."""
-        if len(rows):
-            self.clock += 1
-            self.freed[rows] = self.last_freed = self.clock
+        self.clock += 1
+        self.freed[rows] = self.last_freed = self.clock
 
     def touched_since(self, clock: int) -> Rows:
         return np.flatnonzero(self.touched[: len(self.names)] > clock)

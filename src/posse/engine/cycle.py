@@ -36,25 +36,35 @@ def cycle(
 
     # 2. Everyone else in order: the whole minimum, or nothing.
     enter("place")
-    yield from renew(view, policy, now)
-    for gang in in_order(view, policy):
-        outcome = refusal(view, gang) or place_in_turn(view, gang, policy, now)
-        if isinstance(outcome, Placement):
-            first = gang.short > 0
-            yield start(view, gang, outcome)
-            yield from served(view, gang, policy, now, first=first)
-        else:
-            view.shortfalls.record(gang, outcome)
-            yield from reserve(view, gang, policy, now)
-    view.shadows.show(())
+    yield from place_everyone(view, policy, now)
 
     # 3. Others end for those who come before them, if that makes room for the whole of them.
     enter("preempt")
     yield from preempt(view, policy, now)
+    yield from renew(view, policy, now)
 
     # 4. Whoever still waits is told why.
     enter("explain")
     yield from explain(view, policy)
+
+
+def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]:
+    """In order; again, where what was kept back from them has become less by that."""
+    yield from renew(view, policy, now)
+    while True:
+        lessened = view.shadows.lessened
+        for gang in in_order(view, policy):
+            outcome = refusal(view, gang) or place_in_turn(view, gang, policy, now)
+            if isinstance(outcome, Placement):
+                rank = gang.rank
+                yield start(view, gang, outcome)
+                yield from served(view, gang, rank, policy, now)
+            else:
+                view.shortfalls.record(gang, outcome)
+                yield from reserve(view, gang, policy, now)
+        yield from renew(view, policy, now)
+        if view.shadows.lessened == lessened:
+            return
 
 
 def wake_at(view: View, policy: Policy) -> float | None:

@@ -20,6 +20,7 @@ from posse.engine.eligibility import Bar
 from posse.engine.facts import NodeFacts
 from posse.engine.gangs import Gang
 from posse.engine.making import waits_for_room
+from posse.engine.outlooks import outlook, waits_behind
 from posse.engine.policy import Policy
 from posse.engine.relating import why_not
 from posse.engine.resources import amount, count, gravity, words
@@ -65,6 +66,7 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
         else:
             untold[key] = blocked
             continue
+        verdict = outlook(view, gang, verdict)
         if _news(gang, verdict):
             gang.verdict = verdict
             yield Wait(key, verdict)
@@ -83,6 +85,9 @@ def verdict_of(view: View, shortfall: Shortfall, policy: Policy) -> Verdict:
     for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
         if gang.holds and (waits := waits_for_room(view, gang)) is not None:
             return waits
+    behind = waits_behind(view, shortfall)
+    if behind is not None:
+        return behind
     if shortfall.quota is not None:
         return shortfall.quota.verdict
     if shortfall.verdict is not None:

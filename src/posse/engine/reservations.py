@@ -30,6 +30,8 @@ class Reservation:
     awaited: Ints | None = None
     quota: Ints | None = None
     seats: tuple[tuple[str, int], ...] = ()
+    # Something is kept back from others for it.
+    shadowed: bool = False
     # What is written on its group, and how often it was overtaken by that.
     written: Keeps | None = None
     counted: int = 0

@@ -28,7 +28,7 @@ from posse.engine.foreseeing import (
     room_of,
     seats_of,
 )
-from posse.engine.gangs import Gang
+from posse.engine.gangs import Gang, Rank
 from posse.engine.making import made
 from posse.engine.placing import Placement, place
 from posse.engine.policy import Policy
@@ -95,18 +95,18 @@ def place_in_turn(view: View, gang: Gang, policy: Policy, now: float) -> Placeme
     cast = view.shadows.cast
     if not cast:
         return place(view, gang, policy)
+    binding = [held for held in view.reservations.by_queue.values() if held.gang.key in cast]
     with view.tentatively() as statement:
-        for queue in cast:
-            quota = view.reservations.by_queue[queue].quota
-            if quota is not None:
-                view.tree.charge(queue, quota)
+        for held in binding:
+            if held.quota is not None and held.gang.facts is not None:
+                view.tree.charge(held.gang.facts.queue, held.quota)
         outcome = place(view, gang, policy)
         statement.keep()
     if isinstance(outcome, Shortfall) and not outcome.gangs:
         view.shadows.show(())
         with view.tentatively():
             if isinstance(place(view, gang, policy), Placement):
-                outcome.behind = tuple(view.reservations.by_queue[queue].gang.key for queue in cast)
+                outcome.behind = cast
     return outcome
 
 
@@ -114,31 +114,24 @@ def turn(view: View, gang: Gang, now: float) -> None:
     """Whatever is kept back from this gang is out of sight now, and nothing else is."""
     if not view.shadows:
         return
-    view.shadows.show(
-        tuple(
-            queue
-            for queue in view.shadows.owners()
-            if _binds(view, view.reservations.by_queue[queue], gang, now)
-        )
-    )
+    reserved = view.reservations.by_queue.values()
+    binding = [each for each in reserved if each.shadowed and _binds(view, each, gang, now)]
+    view.shadows.show(tuple(sorted(held.gang.key for held in binding)))
 
 
-def served(view: View, gang: Gang, policy: Policy, now: float, *, first: bool) -> Iterator[Keep]:
+def served(view: View, gang: Gang, rank: Rank, policy: Policy, now: float) -> Iterator[Keep]:
     """The gang has started: its reservation is over, and the next in line has one.
 
-    `first`: it did so with its minimum; whoever waits before it was overtaken.
+    `rank` is the one it was served by: whoever waits before it was overtaken.
     """
-    if not view.reservations.by_queue:
+    if not view.reservations.by_queue or gang.facts is None:
         return
-    assert gang.facts is not None
     if view.reservations.of(gang) is not None:
         view.shadows.show(())
         yield from _drop(view, gang.facts.queue)
         yield from _attend(view, gang.facts.queue, policy, now)
-    if not first:
-        return
     for _, held in sorted(view.reservations.by_queue.items()):
-        if _before(view, held.gang, gang):
+        if _before(view, held.gang, gang, rank):
             waiting = held.gang
             waiting.overtaken = times_overtaken(waiting) + 1
             step = max(1, policy.most_overtakes // 4)
@@ -207,7 +200,7 @@ def _outdated(view: View, gang: Gang, now: float) -> bool:
 
 def _binds(view: View, held: Reservation, gang: Gang, now: float) -> bool:
     """Whether this gang comes later, and would still be there when the other starts."""
-    if held.gang is gang or not _before(view, held.gang, gang):
+    if held.gang is gang or not _before(view, held.gang, gang, gang.rank):
         return False
     assert gang.facts is not None
     if held.starts_at is None or gang.facts.runs_for is None:
@@ -216,16 +209,17 @@ def _binds(view: View, held: Reservation, gang: Gang, now: float) -> bool:
     return ends > held.starts_at
 
 
-def _before(view: View, one: Gang, other: Gang) -> bool:
-    """Whether the one is served first: by rank in a queue, by their queues otherwise."""
+def _before(view: View, one: Gang, other: Gang, rank: Rank) -> bool:
+    """Whether the one is served before the other, whose rank is given: by rank in a queue, by
+    their queues otherwise."""
     assert one.facts is not None and other.facts is not None
     if one.facts.queue == other.facts.queue:
-        return one.rank < other.rank
+        return one.rank < rank
     here = list(view.tree.queue(one.facts.queue).lineage())[::-1]
     there = list(view.tree.queue(other.facts.queue).lineage())[::-1]
     for mine, its in zip(here, there, strict=False):
         if mine is not its:
-            return (*view.tree.standing(mine), one.rank) < (*view.tree.standing(its), other.rank)
+            return (*view.tree.standing(mine), one.rank) < (*view.tree.standing(its), rank)
     return len(here) < len(there)
 
 
@@ -244,6 +238,7 @@ def _reserve(view: View, gang: Gang, policy: Policy, now: float) -> Generator[Ke
     if not _outdated(view, gang, now) and held.gathers == (due and held.starts_at is None):
         _look_again(view, held)
         return True
+    before = _told(held)
     timeline = Timeline(view, now)
     held.inputs = _inputs(view, gang)
     held.stale_at = next((date for date in timeline.dates if date > now), NEVER)
@@ -256,10 +251,19 @@ def _reserve(view: View, gang: Gang, policy: Policy, now: float) -> Generator[Ke
         blocked.hopeless = _fixed(view, gang)
         yield from _drop(view, queue)
         return False
-    view.shadows.set(queue, _kept_back(view, held))
+    shadow = _kept_back(view, held)
+    held.shadowed = shadow is not None
+    view.shadows.set(gang.key, shadow)
+    if _told(held) != before:
+        view.shortfalls.tell(gang)
     _look_again(view, held)
     yield from _write(view, held)
     return True
+
+
+def _told(held: Reservation) -> tuple[object, ...]:
+    """What of it is told."""
+    return held.starts_at, held.unknown, held.gathers
 
 
 def _foresee(view: View, held: Reservation, policy: Policy, timeline: Timeline, due: bool) -> bool:
@@ -401,9 +405,8 @@ def _write(view: View, held: Reservation) -> Iterator[Keep]:
 
 def _drop(view: View, queue: str) -> Iterator[Keep]:
     held = view.reservations.by_queue.pop(queue)
-    view.shadows.show(tuple(name for name in view.shadows.cast if name != queue))
-    if queue in view.shadows.owners():
-        view.shadows.set(queue, None)
+    view.shadows.set(held.gang.key, None)
+    view.shortfalls.tell(held.gang)
     if held.written is not None or _kept_before(held.gang):
         yield Keep(held.gang.key, None)
 

@@ -32,11 +32,16 @@ class Shadows:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._shadows: dict[str, Shadow] = {}
+        # How often any of them has become less.
+        self.lessened = 0
         # Whose shadows lie on the columns now.
         self.cast: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self._shadows)
+
+    def __contains__(self, owner: str) -> bool:
+        return owner in self._shadows
 
     def set(self, owner: str, shadow: Shadow | None) -> None:
         """What is kept back for the owner from now on; room it no longer keeps is free for good."""
@@ -47,11 +52,12 @@ class Shadows:
         if lying:
             self.show(tuple(name for name in self.cast if name != owner))
         if shadow is None:
-            del self._shadows[owner]
+            self._shadows.pop(owner, None)
         else:
             self._shadows[owner] = shadow
-        if old is not None:
-            self._columns.mark_freed(_less(old, shadow))
+        if old is not None and len(less := _less(old, shadow)):
+            self._columns.mark_freed(less)
+            self.lessened += 1
         if lying and shadow is not None:
             self.show((*self.cast, owner))
 
@@ -68,9 +74,6 @@ class Shadows:
                 shadow = self._shadows[owner]
                 self._columns.shade(shadow.rows, shadow.amounts)
         self.cast = owners
-
-    def owners(self) -> tuple[str, ...]:
-        return tuple(self._shadows)
 
 
 def _less(old: Shadow, new: Shadow | None) -> Rows:

@@ -69,7 +69,12 @@ class Shortfall:
         if self._ranked[at : at + 1] != [entry]:
             self._ranked.insert(at, entry)
         if len(self._ranked) > 16 + 2 * len(self.gangs):
-            self._ranked = sorted((each.rank, key) for key, each in self.gangs.items())
+            self.order()
+
+    def order(self) -> None:
+        self._ranked = sorted(
+            (each.rank, key) for key, each in self.gangs.items() if each.facts is not None
+        )
 
     def first(self) -> Gang | None:
         """The first of its gangs in order. Those that left are dropped on the way."""
@@ -118,13 +123,40 @@ class Shortfalls:
         known.behind = blocked.behind
         known.verdict = blocked.verdict
         known.quota = blocked.quota
-        if self._of.get(gang.key) is not known:
+        before = self._of.get(gang.key)
+        if before is not known:
             self.remove(gang)
             self._of[gang.key] = known
         known.add(gang)
+        if before is not None and before is not known and self._outlived(before):
+            # Those that ask the same stand behind whom this one stands behind now.
+            self._merge(before, known)
         self.untold[gang.key] = known
         if not known.surplus:
             self._line_up(gang)
+
+    def _outlived(self, shortfall: Shortfall) -> bool:
+        """Something was kept back from its gangs that is kept no more."""
+        return any(owner not in self._shadows for owner in shortfall.cast)
+
+    def _merge(self, old: Shortfall, new: Shortfall) -> None:
+        if not old.gangs:
+            return
+        new.told = new.told or old.told
+        new.gangs.update(old.gangs)
+        new.order()
+        for key in old.gangs:
+            self._of[key] = new
+            if key in self.untold:
+                self.untold[key] = new
+        old.gangs = {}
+        del self._known[old.signature]
+
+    def tell(self, gang: Gang) -> None:
+        """There is something new to be said to this gang, though it was not looked at."""
+        shortfall = self._of.get(gang.key)
+        if shortfall is not None:
+            self.untold.setdefault(gang.key, shortfall)
 
     def remove(self, gang: Gang) -> None:
         self.untold.pop(gang.key, None)
@@ -159,7 +191,7 @@ class Shortfalls:
         found: list[Shortfall] = []
         for cast, known in by_cast.items():
             # Each is looked at without what was kept back from it.
-            self._shadows.show(tuple(owner for owner in cast if owner in self._shadows.owners()))
+            self._shadows.show(tuple(owner for owner in cast if owner in self._shadows))
             helped: dict[tuple[int, int], bool] = {}
             found += [each for each in known if self._helped(each, rows, helped)]
         self._shadows.show(())
@@ -229,7 +261,7 @@ class Shortfalls:
                 return True
             if quota.alone:
                 return False
-        if self._columns.last_altered > since:
+        if self._columns.last_altered > since or self._outlived(shortfall):
             return True
         if shortfall.moves is not None and self._columns.moves > shortfall.moves:
             return True
