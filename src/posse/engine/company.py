@@ -9,20 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posse.engine.columns import Ints, Rows
-from posse.engine.eligibility import untolerated, wanted_by_label
-from posse.engine.facts import Constraints
 from posse.engine.gangs import Member
-from posse.engine.neighbours import Neighbours
+from posse.engine.neighbours import Mask, Neighbours
 from posse.engine.terms import HostPort, PodTerm, Relations, Spread
 from posse.engine.view import View
 
-Mask = NDArray[np.bool_]
 Speaks = Callable[[Member], bool]
 
 _NOTHING = Relations()
@@ -31,9 +26,13 @@ _NOTHING = Relations()
 class Tally:
     """How many of the pods that are spoken of sit in each domain."""
 
-    def __init__(self, ids: Rows, number: int, speaks: Speaks, counted: Mask | None) -> None:
+    def __init__(
+        self, ids: Rows, number: int, speaks: Speaks, counted: Mask | None, *, single: bool
+    ) -> None:
         # The domain of each row; -1 for none, which is where the last place of `counts` is.
         self.ids = ids
+        # Every domain is one node.
+        self.single = single
         self.speaks = speaks
         self.counts: Ints = np.zeros(number + 1, np.int64)
         # Rows whose pods count at all; None: every row.
@@ -53,12 +52,6 @@ class Tally:
         """The domains that count."""
         ids = self.ids if self.counted is None else self.ids[self.counted]
         return np.unique(ids[ids >= 0])
-
-    @cached_property
-    def single(self) -> bool:
-        """Every domain is one node."""
-        ids = self.ids[self.ids >= 0]
-        return len(np.unique(ids)) == len(ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +160,8 @@ class Company:
 
         def tally() -> Tally:
             everywhere = np.zeros(self._rows, np.intp)
-            return self._count(everywhere, 1, speaks, self._neighbours.claiming(claim))
+            users = self._neighbours.claiming(claim)
+            return self._count(everywhere, 1, speaks, users, single=False)
 
         users = self._tally(("claim", claim), tally)
         return Rule(f"are out, for another pod uses {claim}", users, ~_any(users), True)
@@ -178,7 +172,7 @@ class Company:
 
         def tally() -> Tally:
             users = filter(speaks, self._neighbours.on_port(port))
-            return self._count(self._nodes, self._rows, speaks, users)
+            return self._count(self._nodes, self._rows, speaks, users, single=True)
 
         users = self._tally(("port", port), tally)
         return Rule(f"have host port {port} in use", users, ~_any(users), True)
@@ -260,25 +254,14 @@ class Company:
 
         def tally() -> Tally:
             keys = tuple(each.key for each in spreads)
-            counted = self._counted(spread, keys, member.seating.shape.constraints)
+            counted = self._neighbours.counted(
+                keys, member.seating.shape.constraints, spread.by_affinity, spread.by_taints
+            )
             found = () if selector is None else self._neighbours.labelled(selector)
             return self._over(spread.key, speaks, filter(speaks, found), counted)
 
         constraints = member.seating.shape.constraints
         return self._tally(("spread", spread, spreads, namespace, constraints), tally)
-
-    def _counted(self, spread: Spread, keys: tuple[str, ...], constraints: Constraints) -> Mask:
-        """The rows of nodes that are domains to this constraint at all."""
-        counted: Mask = np.zeros(self._rows, bool)
-        for row, node in enumerate(self._columns.nodes):
-            if node is None or any(key not in node.labels for key in keys):
-                continue
-            if spread.by_affinity and not wanted_by_label(node, constraints):
-                continue
-            if spread.by_taints and untolerated(node, constraints) is not None:
-                continue
-            counted[row] = True
-        return counted
 
     def _speaking(self, terms: tuple[PodTerm, ...], speaks: Speaks) -> Iterator[Member]:
         selector = terms[0].selector
@@ -288,7 +271,8 @@ class Company:
         self, key: str, speaks: Speaks, members: Iterable[Member], counted: Mask | None = None
     ) -> Tally:
         domains = self._neighbours.domains(key)
-        return self._count(domains.ids(), len(domains), speaks, members, counted)
+        ids, single = domains.ids(), domains.single
+        return self._count(ids, len(domains), speaks, members, counted, single=single)
 
     def _count(
         self,
@@ -297,8 +281,10 @@ class Company:
         speaks: Speaks,
         members: Iterable[Member],
         counted: Mask | None = None,
+        *,
+        single: bool,
     ) -> Tally:
-        tally = Tally(ids, number, speaks, counted)
+        tally = Tally(ids, number, speaks, counted, single=single)
         for member in members:
             tally.shift(member.row, 1)
         for member, row in self._seated:

@@ -90,28 +90,31 @@ class Eligibility:
         self._bars: NDArray[np.int8] = np.zeros(0, np.int8)
         self._likings: NDArray[np.int64] = np.zeros(0, np.int64)
         self._seen: list[NodeFacts | None] = []
-        self._clock = -1
+        self._clock = self._altered = -1
 
     def bars(self) -> NDArray[np.int8]:
-        self.refresh(self._columns.touched_since(self._clock))
-        self._clock = self._columns.clock
+        self.refresh()
         return self._bars[: len(self._seen)]
 
-    def refresh(self, rows: Rows) -> None:
-        """Bring these rows up to date; a row whose node says the same is not asked again."""
-        nodes = self._columns.nodes
+    def refresh(self) -> None:
+        """Look at the nodes that changed since; one that says the same is not asked again."""
+        columns = self._columns
+        nodes = columns.nodes
+        if self._altered == columns.last_altered and len(self._seen) == len(nodes):
+            return
         if len(self._bars) < len(nodes):
             grown = np.full(2 * len(nodes), Bar.UNKNOWN, np.int8)
             grown[: len(self._bars)] = self._bars
             self._bars = grown
             self._likings = np.pad(self._likings, (0, len(grown) - len(self._likings)))
         self._seen.extend([None] * (len(nodes) - len(self._seen)))
-        for row in rows.tolist():
+        for row in columns.touched_since(self._clock).tolist():
             if self._seen[row] is not nodes[row]:
                 self._seen[row] = nodes[row]
                 self._bars[row] = bar(nodes[row], self.constraints)
                 if self.constraints.prefers:
                     self._likings[row] = liking(nodes[row], self.constraints)
+        self._clock, self._altered = columns.clock, columns.last_altered
 
     def at(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether each of these rows, all refreshed before, may be used."""

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Rows
-from posse.engine.facts import NodeFacts, PodFacts
+from posse.engine.eligibility import untolerated, wanted_by_label
+from posse.engine.facts import Constraints, NodeFacts, PodFacts
 from posse.engine.gangs import NOWHERE, Member
 from posse.engine.terms import HostPort, PodTerm, Requirement, Selector
 
@@ -21,11 +23,14 @@ K = TypeVar("K")
 I = TypeVar("I")  # noqa: E741
 V = TypeVar("V")
 
+Mask = NDArray[np.bool_]
+
+_MOST_COUNTED: Final = 64
 _UNLABELLED: Final[Mapping[str, str]] = {}
 
 
 class Domains:
-    """For one node label, the domain of each row as a number; -1 where the node has no such label."""
+    """For one node label, the domain of each row as a number; -1 where a node has no such label."""
 
     def __init__(self, columns: Columns, key: str) -> None:
         self._columns = columns
@@ -34,6 +39,7 @@ class Domains:
         self._ids: Rows = np.zeros(0, np.intp)
         self._seen: list[NodeFacts | None] = []
         self._clock = -1
+        self._single: bool | None = None
 
     def __len__(self) -> int:
         return len(self._number)
@@ -51,7 +57,16 @@ class Domains:
                 if self._seen[row] is not node:
                     self._seen[row] = node
                     self._ids[row] = self._domain(node)
+                    self._single = None
         return self._ids
+
+    @property
+    def single(self) -> bool:
+        """Every domain is one node."""
+        ids = self.ids()
+        if self._single is None:
+            self._single = bool(np.bincount(ids[ids >= 0], minlength=1).max() <= 1)
+        return self._single
 
     def _domain(self, node: NodeFacts | None) -> int:
         value = None if node is None else node.labels.get(self._key)
@@ -73,6 +88,8 @@ class Neighbours:
         self._claiming: dict[str, dict[str, Member]] = {}
         # The terms of `_avoiding` by a label they ask for; "" for those that ask for none.
         self._terms: dict[tuple[str, str], dict[PodTerm, None]] = {}
+        # Nodes that count as domains, by what a spread says of them, as of some change of nodes.
+        self._counted: dict[object, tuple[int, Mask]] = {}
         # Seated pods by label key and value, for the keys that were asked for.
         self._labelled: dict[str, dict[str, dict[str, Member]]] = {}
 
@@ -201,6 +218,27 @@ class Neighbours:
         if found is None:
             found = self._domains[key] = Domains(self._columns, key)
         return found
+
+    def counted(
+        self, keys: tuple[str, ...], constraints: Constraints, by_affinity: bool, by_taints: bool
+    ) -> Mask:
+        """The rows of nodes that are domains to a spread constraint at all."""
+        asked = (keys, constraints, by_affinity, by_taints)
+        known = self._counted.get(asked)
+        if known is not None and known[0] == self._columns.last_altered:
+            return known[1]
+        counted: Mask = np.zeros(len(self._columns.nodes), bool)
+        for row, node in enumerate(self._columns.nodes):
+            counted[row] = (
+                node is not None
+                and all(key in node.labels for key in keys)
+                and (not by_affinity or wanted_by_label(node, constraints))
+                and (not by_taints or untolerated(node, constraints) is None)
+            )
+        if len(self._counted) >= _MOST_COUNTED:
+            self._counted.clear()
+        self._counted[asked] = self._columns.last_altered, counted
+        return counted
 
     def _with(self, asked: Requirement) -> Iterator[Member]:
         values = self._labelled.get(asked.key)

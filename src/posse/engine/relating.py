@@ -197,14 +197,17 @@ class _Attempt:
     def _together(self, demand: Demand, keys: tuple[str, ...]) -> list[Rows]:
         """The rows of each domain of all these labels that has room, the smallest room first."""
         rows = _rows(self.view, demand)
-        ids = np.stack([self.view.neighbours.domains(key).ids()[rows] for key in keys])
-        rows, ids = rows[(ids >= 0).all(axis=0)], ids[:, (ids >= 0).all(axis=0)]
+        # One number for each combination of domains.
+        ids = np.zeros(len(rows), np.int64)
+        for key in keys:
+            domains = self.view.neighbours.domains(key)
+            own = domains.ids()[rows]
+            ids = np.where((own < 0) | (ids < 0), -1, ids * (len(domains) + 1) + own)
+        rows, ids = rows[ids >= 0], ids[ids >= 0]
         if not len(rows):
             return []
-        _, which = np.unique(ids, axis=1, return_inverse=True)
-        which = which.reshape(-1)
+        _, first, which = np.unique(ids, return_index=True, return_inverse=True)
         seats = np.bincount(which, demand.seating.seats()[rows]).astype(np.int64)
-        first = np.array([int(np.argmax(which == at)) for at in range(len(seats))])
         order = np.lexsort((first, seats))
         enough = [int(at) for at in order if seats[at] >= max(1, demand.least)]
         return [rows[which == at] for at in enough[:_MOST_OPENINGS]]

@@ -88,7 +88,7 @@ class Seating:
             room = len(table.touched) - len(self._seats)
             self._seats = np.pad(self._seats, (0, room))
             self._grade = np.pad(self._grade, (0, room))
-        self.eligibility.refresh(rows)
+        self.eligibility.refresh()
         free = table.free_at(rows, self.columns)
         seats = (free // self.amounts).min(axis=1)
         seats[(seats < 0) | ~self.eligibility.at(rows)] = 0
