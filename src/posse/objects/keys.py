@@ -39,7 +39,6 @@ BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
 PREEMPTABLE = "volcano.sh/preemptable"
-PREEMPTABLE = "volcano.sh/preemptable"
 OPERATOR_NAME_LABEL = "training.kubeflow.org/operator-name"
 JOB_NAME_LABEL = "training.kubeflow.org/job-name"
 REPLICA_TYPE_LABEL = "training.kubeflow.org/replica-type"
@@ -63,7 +62,7 @@ OURS: tuple[Annotation, ...] = (
         EXPECTS,
         "PodGroup",
         'JSON list: `[{"role": "launcher", "count": 1, "requests": {"cpu": "1"}}]`, each entry '
-        "with `nodeSelector` and `tolerations` where the pods will have them",
+        "with `nodeSelector`, `nodeAffinity` and `tolerations` where the pods will have them",
         "Members that have no pod yet. Written by the controller that will create them; the "
         "scheduler gives them seats together with the members that are there.",
     ),
@@ -225,12 +224,6 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod, a namespace, a PodGroup of an API without queues (annotation)",
         "the name of a Queue",
         "The queue of a pod without a group, or of a namespace's jobs that name none.",
-    ),
-    Annotation(
-        PREEMPTABLE,
-        "a PodGroup, a pod (annotation or label)",
-        '`"false"`',
-        "The gang is not ended for others, neither by priority nor by what is due to a queue.",
     ),
     Annotation(
         TASK_SPEC,

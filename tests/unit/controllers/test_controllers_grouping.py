@@ -33,7 +33,9 @@ def test_a_launcher_that_waits_is_announced_and_not_counted() -> None:
         workers=4,
         waits=True,
         launcher=launcher_template(
-            nodeSelector={"b": "2", "a": "1"}, tolerations=[{"key": "gpu", "operator": "Exists"}]
+            nodeSelector={"b": "2", "a": "1"},
+            tolerations=[{"key": "gpu", "operator": "Exists"}],
+            affinity={"nodeAffinity": {"x": "y"}, "podAffinity": {"z": "z"}},
         ),
     )
     group = pod_group(situation(job))
@@ -45,6 +47,7 @@ def test_a_launcher_that_waits_is_announced_and_not_counted() -> None:
             "requests": {"cpu": "1", "memory": "1Gi"},
             "nodeSelector": {"a": "1", "b": "2"},
             "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "nodeAffinity": {"x": "y"},
         }
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from posse.engine.terms import (
     Spread,
 )
 from posse.objects.pods import Pod
+from posse.scheduler.reading.groups import read_expects
 from posse.scheduler.reading.pods import Shapes, read_pod
 from posse.scheduler.reading.quarantine import Unreadable
 from tests.unit.scheduler.rig import pod
@@ -216,3 +218,14 @@ def test_others_see_the_labels_of_a_pod() -> None:
     one = a_pod(labels={"app": "x"})
     facts = read_pod(one, None, Shapes().of(one))
     assert (facts.namespace, facts.labels) == ("ns", {"app": "x"})
+
+
+def test_members_to_come_are_where_their_affinity_says() -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    said = {
+        "role": "launcher",
+        "count": 1,
+        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}},
+    }
+    (launcher,) = read_expects(json.dumps([said]))
+    assert launcher.shape.constraints.choices == (Choice((NodeTerm((one_of("zone", "a"),)),)),)

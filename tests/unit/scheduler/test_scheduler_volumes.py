@@ -58,7 +58,7 @@ def user(*claims: str, **spec: Any) -> Pod:
 
 
 def shelves(*things: Any) -> Shelves:
-    found = Shelves()
+    found = Shelves(["n3"])
     for thing in things:
         match thing:
             case PersistentVolumeClaim():
@@ -227,6 +227,13 @@ def test_a_claim_that_has_its_node_keeps_it() -> None:
     (found,) = choices(chosen, a_class())
     assert found.matches("n3", {})
     assert not found.matches("n1", {})
+
+
+def test_a_node_that_is_gone_holds_nobody() -> None:
+    chosen = a_claim(
+        storageClassName="late", annotations={"volume.kubernetes.io/selected-node": "n9"}
+    )
+    assert choices(chosen, a_class()) == ()
 
 
 def test_attach_limits_are_a_resource_once_some_node_has_one() -> None:

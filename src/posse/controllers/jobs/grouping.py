@@ -169,6 +169,8 @@ def announcement(parts: Sequence[Part]) -> str:
             entry["nodeSelector"] = dict(sorted(spec["nodeSelector"].items()))
         if spec.get("tolerations"):
             entry["tolerations"] = spec["tolerations"]
+        if nodes := (spec.get("affinity") or {}).get("nodeAffinity"):
+            entry["nodeAffinity"] = nodes
         expected.append(entry)
     return msgspec.json.encode(expected).decode()
 

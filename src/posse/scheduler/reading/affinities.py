@@ -23,6 +23,7 @@ from posse.objects.affinities import (
     Affinity,
     Expression,
     LabelSelector,
+    NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
     PodAffinityTerm,
@@ -38,24 +39,19 @@ def read_affinity(spec: PodSpec) -> Affinity:
     return Affinity() if spec.affinity is None else _read(spec.affinity, Affinity, "spec.affinity")
 
 
-def choices(affinity: Affinity) -> tuple[Choice, ...]:
+def choices(nodes: NodeAffinity | None) -> tuple[Choice, ...]:
     """The required node affinity, if there is one."""
-    wanted = affinity.node_affinity
-    if wanted is None or wanted.required is None:
-        return ()
-    return (choice(wanted.required),)
+    return () if nodes is None or nodes.required is None else (choice(nodes.required),)
 
 
 def choice(selector: NodeSelector, volume: str = "") -> Choice:
     return Choice(tuple(_node_term(each) for each in selector.node_selector_terms), volume)
 
 
-def preferences(affinity: Affinity) -> tuple[Preference, ...]:
-    if affinity.node_affinity is None:
-        return ()
+def preferences(nodes: NodeAffinity | None) -> tuple[Preference, ...]:
     return tuple(
         Preference(each.weight, _node_term(each.preference))
-        for each in affinity.node_affinity.preferred
+        for each in (() if nodes is None else nodes.preferred)
         if each.weight
     )
 

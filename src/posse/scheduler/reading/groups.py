@@ -13,6 +13,7 @@ import msgspec
 
 from posse.engine.facts import DEFAULT_QUEUE, Expected, Keeps, Requests, Shape, Topology
 from posse.objects import keys
+from posse.objects.affinities import NodeAffinity
 from posse.objects.groups import PodGroup, PodGroupSpec
 from posse.objects.kinds import (
     COSCHEDULING_POD_GROUP,
@@ -174,6 +175,7 @@ class _Announced(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_
     requests: dict[str, Amount] = {}
     node_selector: dict[str, str] = {}
     tolerations: list[Toleration] = []
+    node_affinity: NodeAffinity | None = None
 
 
 def read_expects(text: str | None) -> tuple[Expected, ...]:
@@ -201,7 +203,8 @@ def read_expects(text: str | None) -> tuple[Expected, ...]:
         except QuantityError as error:
             raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
         asked = requests(amounts, f"{at}.requests")
-        shape = Shape(asked, constraints(entry.node_selector, entry.tolerations))
+        where = constraints(entry.node_selector, entry.tolerations, entry.node_affinity)
+        shape = Shape(asked, where)
         roles[entry.role] = Expected(role=entry.role, count=entry.count, shape=shape)
     return tuple(roles[role] for role in sorted(roles))
 

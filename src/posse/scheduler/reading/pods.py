@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import Enum
 
 import msgspec
-from msgspec.structs import replace
 
 from posse.engine.facts import Constraints, PodFacts, Requests, Shape, Toleration, requests_of
 from posse.engine.terms import HostPort
 from posse.objects import keys
 from posse.objects import pods as objects
+from posse.objects.affinities import NodeAffinity
 from posse.objects.meta import ObjectMeta
 from posse.objects.pods import Pod, PodSpec
 from posse.objects.quantity import QuantityError
@@ -177,15 +177,13 @@ class Shapes:
 
 def _read_shape(pod: Pod, ports: tuple[HostPort, ...], volumes: Volumes | None) -> Shape:
     spec = pod.spec
-    where = constraints(spec.node_selector, spec.tolerations)
-    asked = read_requests(spec)
     affinity = read_affinity(spec)
-    wanted = choices(affinity)
+    where = constraints(spec.node_selector, spec.tolerations, affinity.node_affinity, volumes)
+    asked = read_requests(spec)
     claims: tuple[str, ...] = ()
     if volumes is not None:
-        wanted, claims = wanted + volumes.choices, volumes.exclusive
+        claims = volumes.exclusive
         asked = requests_of({**dict(asked), **dict(volumes.attachments)})
-    where = replace(where, choices=wanted, prefers=preferences(affinity))
     return Shape(asked, where, relations(pod, affinity, ports, claims))
 
 
@@ -205,9 +203,14 @@ def requests(amounts: dict[str, int], field: str = "requests") -> Requests:
 
 
 def constraints(
-    node_selector: dict[str, str], tolerations: list[objects.Toleration]
+    node_selector: dict[str, str],
+    tolerations: list[objects.Toleration],
+    nodes: NodeAffinity | None = None,
+    volumes: Volumes | None = None,
 ) -> Constraints:
     return Constraints(
         tuple(sorted(node_selector.items())),
         tuple(Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in tolerations),
+        choices(nodes) + (() if volumes is None else volumes.choices),
+        preferences(nodes),
     )

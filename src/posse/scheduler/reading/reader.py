@@ -75,10 +75,10 @@ class Reader:
         self._view = view
         self._claims = claims
         self._quarantine = quarantine
-        self.shelves = Shelves()
         self._shapes = Shapes()
         self._pods: dict[str, _Known] = {}
         self._nodes: dict[str, Node] = {}
+        self.shelves = Shelves(self._nodes)
         self._classes: dict[Key, PriorityClass] = {}
         self._told: dict[str, GroupFacts] = {}
         self._touched: dict[str, None] = {}
@@ -106,6 +106,7 @@ class Reader:
             self._taking.pop(name, None)
             self._quarantine.discharge(change.old.metadata.uid)
             self._view.remove_node(name)
+            self._read_again(self.shelves.unbound())
 
     def group(self, change: Change[PodGroup], kind: Kind = POD_GROUP) -> None:
         group = change.new or change.old

@@ -7,7 +7,7 @@ together with the node (see `claiming`). Any other claim without a volume keeps 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import product
 from typing import Final
 
@@ -58,7 +58,9 @@ class NotYet(Exception):
 class Shelves:
     """Claims, volumes and classes as they are known, and which pods use which claim."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: Container[str]) -> None:
+        """`nodes`: the names of those there are, at any time."""
+        self.nodes = nodes
         self.claims: dict[Key, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
@@ -211,7 +213,7 @@ class Shelves:
         if known is None or not known.waits or claim.spec.volume_name:
             raise NotYet(f"waits for claim {claim.metadata.name}, which is not bound to a volume")
         chosen = claim.metadata.annotations.get(SELECTED_NODE)
-        if chosen:
+        if chosen and chosen in self.nodes:
             here = NodeTerm(fields=(Requirement("metadata.name", "In", (chosen,)),))
             return [Choice((here,), name)]
         return self._to_be_bound(claim, known, name)
