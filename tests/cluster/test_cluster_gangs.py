@@ -10,7 +10,7 @@ from posse.kube.errors import NotFound
 from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup
 from tests.cluster.backends import Riding
-from tests.cluster.manifests import NAMESPACE, pod, pod_group
+from tests.cluster.manifests import pod, pod_group
 from tests.cluster.riding import cluster, mpi, pods_of, seated, training, wait_for_status
 
 pytestmark = pytest.mark.looptime
@@ -208,12 +208,12 @@ async def test_a_dead_workers_seat_is_its_successors_though_others_wait() -> Non
         await training(running).submit(mpi("first", workers=4))
         await wait_for_status(running, "first", "RUNNING")
         await training(running).submit(mpi("greedy", workers=1))
-        before = await running.connection.get(kinds.POD, "first-worker-2", NAMESPACE)
-        await running.connection.delete(kinds.POD, "first-worker-2", NAMESPACE, grace=0)
+        before = await running.connection.get(kinds.POD, "first-worker-2", running.namespace)
+        await running.connection.delete(kinds.POD, "first-worker-2", running.namespace, grace=0)
 
         async def healed() -> bool:
             try:
-                now = await running.connection.get(kinds.POD, "first-worker-2", NAMESPACE)
+                now = await running.connection.get(kinds.POD, "first-worker-2", running.namespace)
             except NotFound:
                 return False
             fresh = now["metadata"]["uid"] != before["metadata"]["uid"]
@@ -227,22 +227,24 @@ async def test_a_role_below_its_minimum_keeps_the_others_waiting() -> None:
     async with cluster(4, gpus=2) as running:
         group = pod_group("tf", 2)
         group["spec"]["minTaskMember"] = {"ps": 1, "worker": 1}
-        await running.connection.create(kinds.POD_GROUP, group, NAMESPACE)
+        await running.connection.create(kinds.POD_GROUP, group, running.namespace)
 
         async def create(name: str, role: str) -> None:
-            one = pod(name, "tf", gpus=1)
+            one = pod(name, "tf", gpus=1, schedulerName="posse")
             one["metadata"]["annotations"][keys.TASK_SPEC] = role
-            await running.connection.create(kinds.POD, one, NAMESPACE)
+            await running.connection.create(kinds.POD, one, running.namespace)
 
         async def says() -> str:
-            found = await running.connection.get(kinds.POD_GROUP, "tf", NAMESPACE, model=PodGroup)
+            found = await running.connection.get(
+                kinds.POD_GROUP, "tf", running.namespace, model=PodGroup
+            )
             return next((c.reason for c in found.status.conditions if c.status == "True"), "")
 
         async def told() -> bool:
             return await says() == "NotEnoughPodsOfTask"
 
         async def placed() -> bool:
-            pods = (await running.connection.list(kinds.POD, NAMESPACE)).items
+            pods = (await running.connection.list(kinds.POD, running.namespace)).items
             return sum(bool(one["spec"].get("nodeName")) for one in pods) == 3
 
         await create("tf-0", "worker")
