@@ -73,7 +73,7 @@ class World:
 
         `root` is above all that name nobody, and below nobody.
         """
-        known = {queue.name: queue for queue in self.queues}
+        known = {"default": QueueFacts("default")} | {q.name: q for q in self.queues}
         seen: list[str] = []
         while name in known and name not in seen:
             seen.append(name)

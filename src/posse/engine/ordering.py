@@ -68,7 +68,7 @@ class _Line:
         self._turns: dict[str, list[Turn]] = {}
         self._current: dict[str, Turn] = {}
         self._arranged = False
-        self._served: Queue | None = None
+        self._served = ""
 
     def join(self, gang: Gang) -> None:
         assert gang.facts is not None
@@ -90,15 +90,15 @@ class _Line:
             for name in self._gangs:
                 self._arrange(self._tree.queue(name))
             self._arranged = True
-        elif self._served is not None:
-            self._arrange(self._served)
+        elif self._served:
+            self._arrange(self._tree.queue(self._served))
         at = self._tree.top
         while not (entries := self._gangs.get(at.name)):
             below = self._first(at)
             if below is None:
                 return None
             at = self._tree.queue(below[-1])
-        self._served = at
+        self._served = at.name
         return heappop(entries)[1]
 
     def _arrange(self, queue: Queue) -> None:

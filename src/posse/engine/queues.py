@@ -64,6 +64,14 @@ class Queue:
     def weight(self) -> int:
         return max(1, self.facts.weight)
 
+    @property
+    def real(self) -> bool:
+        return self.described or self.name == DEFAULT_QUEUE
+
+    @property
+    def takes_work(self) -> bool:
+        return self.real and self.facts.open and not self.problem
+
     def lineage(self) -> Iterator[Queue]:
         """The queue and its ancestors, itself first."""
         at: Queue | None = self
@@ -305,7 +313,7 @@ class QueueTree:
                 most = max(most, float(ratio) * self._weight_of(resource))
             return most
         weights = queue.weight if queue.parent is None else queue.parent.weight_below
-        return self._dominant(used) * weights / queue.weight
+        return self._dominant(used) * max(1, weights) / queue.weight
 
     def deserved(self, name: str) -> Ints:
         """What is due to the queue of each resource: said, else by weight of what is left."""
@@ -461,10 +469,13 @@ class QueueTree:
                 dues[at] = UNLIMITED
                 for resource, amount in child.facts.deserved:
                     dues[at, self._columns.column_of(resource)] = amount
-        rows = [child.row for child in children]
+        rows = parent.rows_below
+        used = self._used[rows]
         left = np.maximum(pot - np.where(said & (dues < UNLIMITED), dues, 0).sum(axis=0), 0)
         floors = self._kept[rows]
-        wants = np.maximum(np.minimum(self._asked[rows], self._most[rows]), floors)
+        # Who waits where nothing may start has no claim to anything.
+        claims = np.where([[child.takes_work] for child in children], self._asked[rows], used)
+        wants = np.maximum(np.minimum(claims, self._most[rows]), floors)
         weights = [child.weight for child in children]
         for column in range(width):
             rest = [at for at in range(len(children)) if not said[at, column]]
@@ -577,22 +588,20 @@ class QueueTree:
                     self._eased[each.name] = self.clock
 
     def _phantom(self, name: str) -> Queue:
-        """A queue that is charged and that nobody described."""
-        self._queues[name] = Queue(QueueFacts(name), 0, False)
-        self._stale = True
-        self._ensure()
+        """A queue that is charged, or asked about, and that nobody described."""
+        self._build(self._columns.used.shape[1], name)
         return self._queues[name]
 
     def _ensure(self) -> None:
         width = self._columns.used.shape[1]
         if self._stale or self._used.shape[1] != width:
-            self._stale = False
             self._build(width)
 
-    def _build(self, width: int) -> None:
+    def _build(self, width: int, *asked_about: str) -> None:
         """The tree as the facts have it, and every gang's charge in its place."""
-        names = {*self.facts, DEFAULT_QUEUE, *(c.queue for c in self._charges.values())}
-        names |= {name for name, queue in self._queues.items() if not queue.described}
+        self._stale = False
+        charged = (charge.queue for charge in self._charges.values())
+        names = {*self.facts, DEFAULT_QUEUE, *charged, *asked_about}
         queues = {
             name: Queue(self.facts.get(name) or QueueFacts(name), 0, name in self.facts)
             for name in sorted(names)
@@ -616,7 +625,7 @@ class QueueTree:
             queue.bounded = any(each.facts.capability for each in queue.lineage())
         for queue in ordered:
             queue.rows_below = np.array([child.row for child in queue.children], np.intp)
-            queue.weight_below = sum(child.weight for child in queue.children)
+            queue.weight_below = sum(child.weight for child in queue.children if child.real)
         self._queues = {queue.name: queue for queue in ordered[1:]}
         size = (len(ordered), width)
         self._used, self._asked = np.zeros(size, np.int64), np.zeros(size, np.int64)

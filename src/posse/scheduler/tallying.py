@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from posse.kube.backoff import Backoff
@@ -26,6 +26,7 @@ from posse.world import World
 
 _log = logging.getLogger(__name__)
 
+_AT_A_TIME = 500
 FIELDS = {
     PENDING: "pending",
     INQUEUE: "inqueue",
@@ -35,17 +36,10 @@ FIELDS = {
 }
 
 
-def count_groups(
-    musters: Iterable[Muster], queues: Mapping[str, Queue]
-) -> dict[str, dict[str, int]]:
-    """How many groups of each phase every queue has. A pod that is a group of one is one too."""
-    counts = {name: dict.fromkeys(FIELDS.values(), 0) for name in queues}
-    for muster in musters:
-        there = counts.get(muster.queue)
-        if there is not None:
-            ended = muster.only is not None and muster.only.place.finished
-            there[FIELDS[COMPLETED if muster.alone and ended else phase(muster, queues)]] += 1
-    return counts
+def phase_in_queue(muster: Muster, queues: Mapping[str, Queue]) -> str:
+    """The field that counts the group. A pod that is a group of one counts as one too."""
+    ended = muster.only is not None and muster.only.place.finished
+    return FIELDS[COMPLETED if muster.alone and ended else phase(muster, queues)]
 
 
 def queue_status(
@@ -97,11 +91,22 @@ class Tallies:
                 self._stirred.set()
                 await asyncio.sleep(backoff.pause())
 
+    async def _count(self, queues: Mapping[str, Queue]) -> dict[str, dict[str, int]]:
+        """How many groups of each phase every queue has; others have the loop now and then."""
+        counts = {name: dict.fromkeys(FIELDS.values(), 0) for name in queues}
+        for number, muster in enumerate(list(self._reader.musters.values()), start=1):
+            there = counts.get(muster.queue)
+            if there is not None:
+                there[phase_in_queue(muster, queues)] += 1
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        return counts
+
     async def _write(self) -> None:
         queues = dict(self._reader.queues)
         if not queues:
             return
-        counts = count_groups(list(self._reader.musters.values()), queues)
+        counts = await self._count(queues)
         for name, queue in queues.items():
             patch = queue_status(queue, counts[name], self._reader.allocated(name))
             if not patch or queue.metadata.deleting:
