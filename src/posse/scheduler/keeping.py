@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
+import msgspec
+
 from posse.engine.decisions import Keep
-from posse.engine.facts import Keeps
 from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection
 from posse.kube.errors import KubeError, NotFound
@@ -31,12 +32,15 @@ class Keeper:
         self._connection = connection
         self._world = world
         self._reader = reader
-        self._wanted: dict[str, Keeps | None] = {}
+        self._wanted: dict[str, Keep] = {}
         self._ready: asyncio.Queue[str] = asyncio.Queue()
         self._under_way: dict[str, None] = {}
 
     def keep(self, decision: Keep) -> None:
-        self._wanted[decision.gang] = decision.keeps
+        earlier = self._wanted.get(decision.gang)
+        if earlier is not None and decision.overtaken is None:
+            decision = msgspec.structs.replace(decision, overtaken=earlier.overtaken)
+        self._wanted[decision.gang] = decision
         if decision.gang not in self._under_way:
             self._under_way[decision.gang] = None
             self._ready.put_nowait(decision.gang)
@@ -53,7 +57,7 @@ class Keeper:
             while gang in self._wanted:
                 wanted = self._wanted.pop(gang)
                 try:
-                    await self._write(gang, wanted)
+                    await self._write(wanted)
                 except NotFound:
                     _log.debug("%s went away while its kept seats were written", gang)
                 except KubeError as error:
@@ -62,18 +66,21 @@ class Keeper:
                     await asyncio.sleep(backoff.pause())
             del self._under_way[gang]
 
-    async def _write(self, gang: str, keeps: Keeps | None) -> None:
-        muster = self._reader.musters.get(gang)
+    async def _write(self, decision: Keep) -> None:
+        muster = self._reader.musters.get(decision.gang)
         group = None if muster is None else muster.group
         if muster is None or group is None or group.metadata.deleting:
             return
-        text = None if keeps is None else write_keeps(keeps)
-        if group.metadata.annotations.get(keys.KEEPS) == text:
+        keeps, overtaken = decision.keeps, decision.overtaken
+        wanted = {keys.KEEPS: None if keeps is None else write_keeps(keeps)}
+        if overtaken is not None:
+            wanted[keys.OVERTAKEN] = str(overtaken) if overtaken else None
+        if all(group.metadata.annotations.get(key) == text for key, text in wanted.items()):
             return
         written = await self._connection.patch(
             muster.kind,
             group.metadata.name,
-            {"metadata": {"uid": group.metadata.uid, "annotations": {keys.KEEPS: text}}},
+            {"metadata": {"uid": group.metadata.uid, "annotations": wanted}},
             group.metadata.namespace,
             model=PodGroup,
         )

@@ -20,7 +20,7 @@ from posse.objects.groups import PodGroup, PriorityClass
 from posse.scheduler.config import SchedulerConfig
 from posse.scheduler.program import run
 from posse.scheduler.reading.budgets import read_budget
-from posse.scheduler.reading.groups import read_evictions, read_group
+from posse.scheduler.reading.groups import read_count, read_group
 from posse.scheduler.reading.priorities import preempts
 from posse.scheduler.reading.quarantine import Unreadable
 from tests.unit.scheduler.rig import Rig, crash, group, pod
@@ -98,7 +98,7 @@ def test_a_budget_without_a_selector_speaks_of_no_pod() -> None:
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "many", "٣", "1" * 20])
 def test_a_count_of_evictions_that_is_none_is_not_guessed_at(text: str) -> None:
     with pytest.raises(Unreadable):
-        read_evictions(text)
+        read_count({keys.EVICTIONS: text}, keys.EVICTIONS)
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import msgspec
 import pytest
 
+from posse.engine.decisions import Keep
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.policy import Policy
+from posse.engine.view import View
+from posse.kube.cache import Change
+from posse.kube.connection import Connection
 from posse.objects import keys
-from posse.objects.groups import PodGroupSpec
+from posse.objects.groups import PodGroup, PodGroupSpec
 from posse.objects.pods import Pod
 from posse.objects.times import parse_time
+from posse.scheduler.abstaining import SilentRecords
+from posse.scheduler.keeping import Keeper
+from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.groups import read_count
 from posse.scheduler.reading.keeps import read_keeps, write_keeps
 from posse.scheduler.reading.minimums import (
     Times,
@@ -23,7 +32,8 @@ from posse.scheduler.reading.minimums import (
     read_times,
 )
 from posse.scheduler.reading.pods import bound_at, trouble_of, turned_away
-from posse.scheduler.reading.quarantine import Unreadable
+from posse.scheduler.reading.quarantine import Quarantine, Unreadable
+from posse.scheduler.reading.reader import Reader
 from tests.unit.scheduler.rig import Rig, crash, group, pod
 
 STEADY = Policy(preemption=False, reclaim=False, backfill=False)
@@ -183,6 +193,15 @@ def test_since_when_a_pod_has_its_node(condition: dict[str, Any], since: float |
     assert bound_at(bound) == since
 
 
+@pytest.mark.parametrize("key", [keys.EVICTIONS, keys.OVERTAKEN])
+def test_how_often(key: str) -> None:
+    assert read_count({}, key) == 0
+    assert read_count({key: "12"}, key) == 12
+    for text in ("", "-1", "many", "1.5", "9" * 30):
+        with pytest.raises(Unreadable, match=re.escape(key)):
+            read_count({key: text}, key)
+
+
 # -- what is written -----------------------------------------------------------------------------
 
 
@@ -298,6 +317,30 @@ async def test_a_write_that_fails_is_tried_again(rig: Rig) -> None:
         rig.api.delete("pods", "train-1")
         await rig.until(lambda: kept(rig) is not None)
     assert failures == 0
+
+
+@pytest.mark.looptime
+async def test_of_several_changes_the_last_is_written_and_counts_are_not_lost(rig: Rig) -> None:
+    rig.api.put("podgroups", group("g", 1))
+    reader = Reader(View(), Claims((), True), Quarantine(SilentRecords()))
+    reader.group(Change(None, msgspec.convert(rig.api.get("podgroups", "g"), PodGroup)))
+    keeper = Keeper(Connection(rig.api, rig.world), rig.world, reader)
+    running = asyncio.create_task(keeper.run())
+    seats = Keeps(Purpose.RESERVATION, (("w", "n1"),))
+    keeper.keep(Keep("ns/g", None, 3))
+    keeper.keep(Keep("ns/g", seats))
+    await rig.settle()
+    written = rig.api.get("podgroups", "g")["metadata"]["annotations"]
+    assert written == {keys.KEEPS: write_keeps(seats), keys.OVERTAKEN: "3"}
+    assert len(rig.api.sent("PATCH", "podgroups")) == 1
+    keeper.keep(Keep("ns/g", seats, 3))
+    await rig.settle()
+    assert len(rig.api.sent("PATCH", "podgroups")) == 1, "what is there is not written again"
+    keeper.keep(Keep("ns/g", None, 0))
+    keeper.keep(Keep("ns/gone", seats))
+    await rig.settle()
+    assert not rig.api.get("podgroups", "g")["metadata"]["annotations"]
+    await crash(running)
 
 
 @pytest.mark.looptime

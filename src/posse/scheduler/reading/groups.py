@@ -81,6 +81,7 @@ class GroupTerms(msgspec.Struct, frozen=True):
     keeps: Keeps | None = None
     preemptable: bool = True
     evictions: int = 0
+    overtaken: int = 0
     times: Times = Times()
 
 
@@ -115,7 +116,8 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         min_resources=read_min_resources(spec),
         keeps=read_keeps(meta.annotations.get(keys.KEEPS)),
         preemptable=is_preemptable(meta),
-        evictions=read_evictions(meta.annotations.get(keys.EVICTIONS)),
+        evictions=read_count(meta.annotations, keys.EVICTIONS),
+        overtaken=read_count(meta.annotations, keys.OVERTAKEN),
         times=read_times(meta.annotations),
     )
 
@@ -209,12 +211,11 @@ def read_expects(text: str | None) -> tuple[Expected, ...]:
     return tuple(roles[role] for role in sorted(roles))
 
 
-def read_evictions(text: str | None) -> int:
-    if text is None:
-        return 0
+def read_count(annotations: Mapping[str, str], key: str) -> int:
+    """How often something happened; never, where nobody said."""
+    text = annotations.get(key, "0")
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        field = f"metadata.annotations[{keys.EVICTIONS}]"
-        raise Unreadable(field, f"{text!r} is not a whole number")
+        raise Unreadable(f"metadata.annotations[{key}]", f"{text!r} is not a whole number")
     return int(text)
 
 

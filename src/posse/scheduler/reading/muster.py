@@ -185,6 +185,7 @@ class Muster:
             preempts=preempts(self.terms.priority_class, classes, self._policies),
             preemptable=self.terms.preemptable and not self._protected,
             evictions=self.terms.evictions,
+            overtaken=self.terms.overtaken,
             began=self.first_bound if self.ran or self.whole else None,
             start_timeout=self.terms.times.start_timeout,
             runs_for=self.terms.times.runs_for,
