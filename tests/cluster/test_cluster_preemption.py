@@ -91,7 +91,8 @@ async def test_spare_members_make_way_and_the_gang_runs_on() -> None:
         connection, namespace = running.connection, running.namespace
         await connection.create(kinds.POD_GROUP, pod_group("elastic", 2), namespace)
         for at in range(4):
-            await connection.create(kinds.POD, pod(f"elastic-{at}", "elastic", gpus=2), namespace)
+            member = pod(f"elastic-{at}", "elastic", gpus=2, schedulerName="posse")
+            await connection.create(kinds.POD, member, namespace)
 
         async def all_run() -> bool:
             pods = (await connection.list(kinds.POD, namespace)).items
