@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from posse.engine.facts import NodeFacts, PodFacts
 from posse.engine.terms import (
+    Attraction,
     Choice,
     HostPort,
     NodeTerm,
@@ -82,6 +83,10 @@ ROLES = {
 
 def even(skew: int = 1, **like: Any) -> Relations:
     return Relations(spreads=(Spread("zone", skew, has("job", "j"), **like),))
+
+
+def rather(weight: int, term: PodTerm) -> Relations:
+    return Relations(prefers=(Attraction(weight, term),))
 
 
 TABLE = [
@@ -300,6 +305,50 @@ TABLE = [
         grid(a=2),
         gangs=[job("j", workers=2, gpus=1, relations=Relations(claims=("team/data",)))],
         expect=[waits("j", because="1 of 2 of its pods find a node")],
+    ),
+    # -- preferences
+    Scenario(
+        "pods that would rather not share a node do not where there is choice",
+        grid(a=3),
+        gangs=[job("j", workers=2, gpus=1, relations=rather(-100, near(has("job", "j"))))],
+        expect=[starts("j", on={"a0": 1, "a1": 1})],
+    ),
+    Scenario(
+        "and do where there is none",
+        grid(a=1),
+        gangs=[job("j", workers=3, gpus=1, relations=rather(-100, near(has("job", "j"))))],
+        expect=[starts("j", on={"a0": 3})],
+    ),
+    Scenario(
+        "pods that would rather be near another are, while there is room",
+        grid(a=1, b=1),
+        others=[other("x", "b0", gpus=1, labels={"job": "data"})],
+        gangs=[job("j", workers=4, gpus=1, relations=rather(1, near(has("job", "data"))))],
+        expect=[starts("j", on={"b0": 3, "a0": 1})],
+    ),
+    Scenario(
+        "who merely prefers is kept off by those that must not have it near",
+        grid(a=2),
+        others=[other("x", "a0", relations=Relations(avoids=(near(has("job", "j")),)))],
+        gangs=[job("j", workers=2, gpus=1, relations=rather(-1, near(has("job", "j"))))],
+        expect=[starts("j", on={"a1": 2})],
+    ),
+    Scenario(
+        "what must be comes before what would be better",
+        grid(a=2, b=1),
+        others=[other("x", "a0", labels={"job": "data"})],
+        gangs=[
+            job(
+                "j",
+                workers=2,
+                gpus=1,
+                relations=Relations(
+                    avoids=(near(has("job", "j")),),
+                    prefers=(Attraction(5, near(has("job", "data"), "zone")),),
+                ),
+            )
+        ],
+        expect=[starts("j", on={"a0": 1, "a1": 1})],
     ),
     # -- beyond the minimum
     Scenario(

@@ -122,6 +122,22 @@ class Company:
                 yield self._repelled(member, term)
         yield from self._spread(member, relations.spreads)
 
+    def drawn(self, member: Member) -> tuple[Ints, bool] | None:
+        """How much this pod is drawn to each row; and whether its like, once seated, change that.
+
+        None where it is drawn to nothing.
+        """
+        prefers = _relations(member).prefers
+        if not prefers:
+            return None
+        drawn: Ints = np.zeros(self._rows, np.int64)
+        stirs = False
+        for attraction in prefers:
+            near = self._near(attraction.term)
+            drawn += attraction.weight * near.here()
+            stirs = stirs or near.speaks(member)
+        return drawn, stirs
+
     def like(self, one: Member, other: Member) -> bool:
         """Whether nobody here tells these two pods of one shape apart."""
         return all(

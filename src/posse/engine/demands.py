@@ -34,8 +34,9 @@ class Demand:
     at: list[int] = field(default_factory=list)
     # All the rows it may use, in the order they are preferred in; None: any.
     within: Rows | None = None
-    # Its pods care about their company, or it about them.
+    # Its pods care about their company, or it about them; and so that it can keep them off a node.
     related: bool = False
+    bound: bool = False
 
     def total(self) -> int:
         """Seats there are for it."""
@@ -94,7 +95,7 @@ def signature_of(gang: Gang, demands: list[Demand], need: int, beyond: int) -> S
     """Gangs of one queue that have nothing yet and ask the same have one signature."""
     assert gang.facts is not None
     asked = tuple((d.role, id(d.seating), d.wanted, d.most, d.announced) for d in demands)
-    own = gang.muster.seated or gang.holds or any(d.related for d in demands)
+    own = gang.muster.seated or gang.holds or any(d.bound for d in demands)
     whose = gang.key if own else ""
     return (
         gang.facts.queue,

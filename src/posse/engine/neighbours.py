@@ -174,9 +174,10 @@ class Neighbours:
     # -- questions ---------------------------------------------------------------------------
 
     def concern(self, members: Iterable[Member]) -> bool:
-        """Whether any of these pods, of one shape, cares about its company or is cared about."""
+        """Whether company can keep any of these pods, of one shape, off a node."""
         for member in members:
-            if member.seating.related:
+            relations = member.seating.shape.relations
+            if relations is not None and relations.binding:
                 return True
             if not self._avoiding:
                 return False

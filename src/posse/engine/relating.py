@@ -29,13 +29,21 @@ from posse.engine.view import View
 
 _MOST_OPENINGS = 32
 _MOST_SEARCHED = 40
+# Pods of one gang that are seated by what they merely prefer: it takes a look at each.
+_MOST_HEEDED = 500
 
 
 def concern(view: View, demands: list[Demand]) -> bool:
-    """Whether company matters to any of them; each is marked."""
+    """Whether company can keep any of them off a node; each that heeds it is marked."""
     for demand in demands:
-        demand.related = view.neighbours.concern(demand.members)
-    return any(demand.related for demand in demands)
+        demand.bound = view.neighbours.concern(demand.members)
+        demand.related = demand.bound or demand.seating.related
+    return any(demand.bound for demand in demands)
+
+
+def _prefers(demand: Demand) -> bool:
+    relations = demand.seating.shape.relations
+    return relations is not None and bool(relations.prefers)
 
 
 def has_room(demands: list[Demand], need: int) -> bool:
@@ -56,23 +64,17 @@ def pack(
     elastic = sum(demand.wanted for demand in asked) < sum(demand.most for demand in asked)
     if not elastic and any(demand.total() < demand.wanted for demand in asked):
         return None, True
-    attempt = _Attempt(view, Company(view), near, policy)
-    limits = [demand.within for demand in asked]
-    for opened in attempt.openings(asked):
-        found: Found | None = None
-        for order in packing.orders(view, asked):
-            found = attempt.in_turn(order, {demand: demand.wanted for demand in order})
-            if found is None and elastic:
-                found = attempt.as_fits(order, need)
-            if found is not None:
-                break
-        for demand, within in zip(asked, limits, strict=True):
-            demand.within = within
-        if found is not None:
-            return found, True
-        if len(asked) == 1 and attempt.exact and not opened:
-            return None, True
-    return _search(view, asked, need, near, policy)
+    heeds = any(_prefers(demand) for demand in asked) and need <= _MOST_HEEDED
+    attempt = _Attempt(view, Company(view), near, policy, heeds)
+    found = attempt.anywhere(asked, need, elastic)
+    if found is None and not any(demand.bound for demand in asked):
+        return packing.pack(view, demands, need, near, policy)
+    if found is None and heeds:
+        attempt.heeds = False
+        found = attempt.anywhere(asked, need, elastic)
+    if found is not None or (len(asked) == 1 and attempt.exact):
+        return found, True
+    return _search(view, asked, need, policy)
 
 
 def pack_more(
@@ -87,7 +89,7 @@ def pack_more(
     """As `packing.pack_more`, heeding company where it matters."""
     if not any(demand.related for demand in demands):
         return packing.pack_more(view, demands, found, most, near, policy, quota)
-    attempt = _Attempt(view, Company(view), near, policy)
+    attempt = _Attempt(view, Company(view), near, policy, most <= _MOST_HEEDED)
     for demand, rows in found.items():
         for member, row in zip(demand.members, rows, strict=False):
             attempt.company.seat(member, row)
@@ -108,7 +110,7 @@ def pack_more(
 
 def why_not(view: View, demand: Demand, number: int) -> tuple[int, list[tuple[int, str]]]:
     """How many of so many pods find a seat, and what keeps the next one off how many nodes."""
-    attempt = _Attempt(view, Company(view), (), Policy())
+    attempt = _Attempt(view, Company(view), (), Policy(), heeds=False)
     with view.tentatively():
         seated = len(attempt.fill(demand, number, 0))
         if seated >= len(demand.members):
@@ -130,10 +132,30 @@ class _Attempt:
     company: Company
     near: Sequence[Rows]
     policy: Policy
+    # Whether it goes by what pods merely prefer.
+    heeds: bool
     # Everything so far was seated in a way that leaves nothing to luck.
     exact: bool = True
 
     # -- whole gangs -------------------------------------------------------------------------
+
+    def anywhere(self, asked: list[Demand], need: int, elastic: bool) -> Found | None:
+        """Role by role in some order, in a domain they open together where they must."""
+        limits = [demand.within for demand in asked]
+        found: Found | None = None
+        for opened in self.openings(asked):
+            self.exact = self.exact and not opened
+            for order in packing.orders(self.view, asked):
+                found = self.in_turn(order, {demand: demand.wanted for demand in order})
+                if found is None and elastic:
+                    found = self.as_fits(order, need)
+                if found is not None:
+                    break
+            for demand, within in zip(asked, limits, strict=True):
+                demand.within = within
+            if found is not None:
+                break
+        return found
 
     def in_turn(self, demands: list[Demand], numbers: dict[Demand, int]) -> Found | None:
         found: Found = {demand: [] for demand in demands}
@@ -237,9 +259,17 @@ class _Attempt:
         number = min(number, int(np.minimum(seats, most).sum()))
         if not number:
             return None
-        held = [np.array([row for row in demand.held() if row in rows], np.intp)]
+        prefer = [np.array([row for row in demand.held() if row in rows], np.intp)]
         apart = self.policy.spread
-        prefer = [*held, *self.near] if demand.seating.asks_devices and not apart else held
+        drawn = self.company.drawn(demand.members[at]) if self.heeds and demand.members else None
+        if drawn is not None:
+            best = rows[seats > 0]
+            scores = drawn[0][best]
+            prefer += [best[scores == score] for score in np.unique(scores)[::-1]]
+            # Where its like change what it is drawn to, each has a look.
+            number = 1 if drawn[1] else number
+        elif demand.seating.asks_devices and not apart:
+            prefer += self.near
         return demand.seating.choose(number, prefer, rows, spread=apart, most=most)
 
     def _at_once(self, members: list[Member], rules: list[Rule]) -> tuple[int, int]:
@@ -274,7 +304,7 @@ class _OutOfSteps(Exception):
 
 
 def _search(
-    view: View, demands: list[Demand], need: int, near: Sequence[Rows], policy: Policy
+    view: View, demands: list[Demand], need: int, policy: Policy
 ) -> tuple[Found | None, bool]:
     """Look at every placement, up to a bound; rows that nothing tells apart are looked at once."""
     pods = need + sum(demand.wanted for demand in demands if demand.announced)

@@ -114,6 +114,13 @@ class PodTerm(Struct, frozen=True, cache_hash=True):
         return self.namespace_selector is not None and self.namespace_selector.matches(of_namespace)
 
 
+class Attraction(Struct, frozen=True, cache_hash=True):
+    """Not required, but better (or, where the weight is below zero, worse): the more, the more."""
+
+    weight: int
+    term: PodTerm
+
+
 class Spread(Struct, frozen=True, cache_hash=True):
     """No domain of the node label has more than `max_skew` such pods more than the emptiest."""
 
@@ -152,3 +159,10 @@ class Relations(Struct, frozen=True, cache_hash=True):
     spreads: tuple[Spread, ...] = ()
     # Claims that one pod alone may use (ReadWriteOncePod).
     claims: tuple[str, ...] = ()
+    # Heeded where there is a choice: preferred affinity and anti-affinity, spread at will.
+    prefers: tuple[Attraction, ...] = ()
+
+    @property
+    def binding(self) -> bool:
+        """Whether any of it must be."""
+        return bool(self.ports or self.avoids or self.joins or self.spreads or self.claims)

@@ -89,14 +89,28 @@ class PodAffinityTerm(KubeStruct):
             self.mismatch_label_keys = []
 
 
+class PreferredPods(KubeStruct):
+    weight: int = 0
+    pod_affinity_term: Nullable[PodAffinityTerm] = field(default_factory=PodAffinityTerm)
+
+    def __post_init__(self) -> None:
+        if self.pod_affinity_term is None:
+            self.pod_affinity_term = PodAffinityTerm()
+
+
 class PodAffinity(KubeStruct):
     required: Nullable[list[PodAffinityTerm]] = field(
         default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: Nullable[list[PreferredPods]] = field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
     def __post_init__(self) -> None:
         if self.required is None:
             self.required = []
+        if self.preferred is None:
+            self.preferred = []
 
 
 class Affinity(KubeStruct):

@@ -10,6 +10,7 @@ import pytest
 
 from posse.engine.facts import Shape
 from posse.engine.terms import (
+    Attraction,
     Choice,
     HostPort,
     NodeTerm,
@@ -170,6 +171,16 @@ def test_terms_that_copy_no_labels_are_shared_by_pods_that_differ_in_them() -> N
     assert shapes.of(a_pod(labels={"index": "2"}, affinity=affinity)) is first
 
 
+def test_preferred_affinities_are_weighed_against_each_other() -> None:
+    weighed = [{"weight": 7, "podAffinityTerm": term(**APP)}]
+    found = company(
+        affinity={"podAffinity": {PREFERRED: weighed}, "podAntiAffinity": {PREFERRED: weighed}}
+    )
+    near = PodTerm("kubernetes.io/hostname", X, ("ns",))
+    assert found == Relations(prefers=(Attraction(7, near), Attraction(-7, near)))
+    assert not found.binding
+
+
 def spread(**like: Any) -> dict[str, Any]:
     return {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"} | like
 
@@ -178,7 +189,6 @@ X = Selector((one_of("app", "x"),))
 SPREADS = [
     (spread(**APP), (Spread("zone", 1, X),)),
     (spread(), (Spread("zone", 1, None),)),
-    (spread(**APP, whenUnsatisfiable="ScheduleAnyway"), ()),
     (spread(**APP, maxSkew=3, minDomains=2), (Spread("zone", 3, X, 2),)),
     (
         spread(**APP, nodeAffinityPolicy="Ignore", nodeTaintsPolicy="Honor"),
@@ -196,6 +206,14 @@ SPREADS = [
 def test_a_spread_constraint(written: Any, read: Any) -> None:
     found = shape(labels={"app": "x", "hash": "h"}, topologySpreadConstraints=[written]).relations
     assert (() if found is None else found.spreads) == read
+
+
+def test_a_spread_at_will_is_a_preference() -> None:
+    found = company(topologySpreadConstraints=[spread(**APP, whenUnsatisfiable="ScheduleAnyway")])
+    (attraction,) = found.prefers
+    assert attraction.term == PodTerm("zone", X, ("ns",))
+    assert attraction.weight < 0
+    assert not found.binding
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import msgspec
 
 from posse.engine.terms import (
     ANY_ADDRESS,
+    Attraction,
     Choice,
     HostPort,
     NodeTerm,
@@ -26,6 +27,7 @@ from posse.objects.affinities import (
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
+    PodAffinity,
     PodAffinityTerm,
     TopologySpreadConstraint,
 )
@@ -33,6 +35,9 @@ from posse.objects.pods import Pod, PodSpec
 from posse.scheduler.reading.quarantine import Unreadable
 
 T = TypeVar("T")
+
+# What a spread at will weighs beside preferred affinities, which weigh from 1 to 100.
+_AT_WILL = -50
 
 
 def read_affinity(spec: PodSpec) -> Affinity:
@@ -60,14 +65,16 @@ def relations(
     pod: Pod, affinity: Affinity, ports: tuple[HostPort, ...] = (), claims: tuple[str, ...] = ()
 ) -> Relations | None:
     """None where the pod asks nothing of the company it keeps: the case that costs nothing."""
-    avoids = affinity.pod_anti_affinity
-    joins = affinity.pod_affinity
+    avoids = affinity.pod_anti_affinity or PodAffinity()
+    joins = affinity.pod_affinity or PodAffinity()
+    spreads, at_will = _spreads(pod)
     found = Relations(
         ports=ports,
-        avoids=() if avoids is None else _pod_terms(avoids.required, pod),
-        joins=() if joins is None else _pod_terms(joins.required, pod),
-        spreads=_spreads(pod),
+        avoids=_pod_terms(avoids.required, pod),
+        joins=_pod_terms(joins.required, pod),
+        spreads=spreads,
         claims=claims,
+        prefers=(*_attractions(joins, pod, 1), *_attractions(avoids, pod, -1), *at_will),
     )
     return None if found == Relations() else found
 
@@ -113,27 +120,40 @@ def _pod_term(term: PodAffinityTerm, pod: Pod) -> PodTerm:
     )
 
 
-def _spreads(pod: Pod) -> tuple[Spread, ...]:
+def _attractions(affinity: PodAffinity, pod: Pod, sign: int) -> list[Attraction]:
+    return [
+        Attraction(sign * each.weight, _pod_term(each.pod_affinity_term, pod))
+        for each in affinity.preferred
+        if each.weight
+    ]
+
+
+def _spreads(pod: Pod) -> tuple[tuple[Spread, ...], list[Attraction]]:
+    """Those that must be kept to, and those that are kept to at will."""
     found: list[Spread] = []
+    at_will: list[Attraction] = []
     for index, raw in enumerate(pod.spec.topology_spread_constraints):
         field = f"spec.topologySpreadConstraints[{index}]"
         each = _read(raw, TopologySpreadConstraint, field)
+        alike = _narrowed(
+            selector(each.label_selector),
+            _like(pod.metadata.labels, each.match_label_keys, "In"),
+        )
         if each.when_unsatisfiable == "ScheduleAnyway":
+            near = PodTerm(each.topology_key, alike, (pod.metadata.namespace,))
+            at_will.append(Attraction(_AT_WILL, near))
             continue
         found.append(
             Spread(
                 each.topology_key,
                 each.max_skew,
-                _narrowed(
-                    selector(each.label_selector),
-                    _like(pod.metadata.labels, each.match_label_keys, "In"),
-                ),
+                alike,
                 1 if each.min_domains is None else each.min_domains,
                 by_affinity=each.node_affinity_policy != "Ignore",
                 by_taints=each.node_taints_policy == "Honor",
             )
         )
-    return tuple(found)
+    return tuple(found), at_will
 
 
 def _like(labels: Mapping[str, str], keys: Iterable[str], operator: str) -> list[Requirement]:
