@@ -19,10 +19,12 @@ from statistics import median
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Evict, Start
 from posse.engine.facts import (
+    DEFAULT_QUEUE,
     Expected,
     GroupFacts,
     NodeFacts,
     PodFacts,
+    QueueFacts,
     Shape,
     requests_of,
 )
@@ -60,14 +62,21 @@ def cluster(nodes: int, gpus: int = 8) -> View:
 
 
 def gang(
-    view: View, name: str, pods: int, gpus: int = 1, *, launcher: bool = False, priority: int = 0
+    view: View,
+    name: str,
+    pods: int,
+    gpus: int = 1,
+    *,
+    launcher: bool = False,
+    priority: int = 0,
+    queue: str = DEFAULT_QUEUE,
 ) -> None:
     shape = Shape(requests_of({GPU: gpus, "cpu": 4_000, "memory": 16 << 30}))
     expects: tuple[Expected, ...] = ()
     if launcher:
         expects = (Expected("launcher", 1, Shape(requests_of({"cpu": 1_000}))),)
     view.set_group(
-        GroupFacts(f"team/{name}", name, min_member=pods, expects=expects, priority=priority)
+        GroupFacts(f"team/{name}", name, queue, min_member=pods, expects=expects, priority=priority)
     )
     for number in range(pods):
         pod = f"{name}-worker-{number}"
@@ -106,6 +115,39 @@ def many_gangs(nodes: int, gangs: int, pods: int, *, launcher: bool = False) -> 
     view = cluster(nodes)
     for number in range(gangs):
         gang(view, f"train-{number:05}", pods, launcher=launcher)
+    return view
+
+
+def many_queues(nodes: int, gangs: int, pods: int, queues: int = 20) -> View:
+    """Two departments, each with half of the queues: weights, limits and guarantees all over."""
+    view = cluster(nodes)
+    for number in range(2):
+        view.set_queue(QueueFacts(f"dept-{number}", capability=((GPU, nodes * 7),)))
+    for number in range(queues):
+        view.set_queue(
+            QueueFacts(
+                f"queue-{number}",
+                parent=f"dept-{number % 2}",
+                weight=1 + number,
+                capability=((GPU, nodes * 4),),
+                guarantee=((GPU, nodes // 50),),
+            )
+        )
+    for number in range(gangs):
+        gang(view, f"train-{number:05}", pods, queue=f"queue-{number % queues}")
+    return view
+
+
+def rationed(gangs: int) -> View:
+    """A free cluster, and many gangs that wait for their queues; one pod's end is the event."""
+    view = cluster(1_000)
+    for number in range(20):
+        view.set_queue(QueueFacts(f"queue-{number}", capability=((GPU, 8),)))
+        gang(view, f"run-{number}", 1, gpus=8, queue=f"queue-{number}")
+    decide(view, 20)
+    for number in range(gangs):
+        gang(view, f"wait-{number:05}", 2 + number // 20 % 50, queue=f"queue-{number % 20}")
+    decide(view, 0)
     return view
 
 
@@ -176,10 +218,19 @@ def figures() -> list[Figure]:
     quiet = median(decide(waiting, 0) for _ in range(20))
     waiting.remove_pod("other-7")
     event = decide(waiting, 0)
+    stopped = rationed(10_000)
+    stopped.remove_pod("run-7-worker-0")
+    eased = decide(stopped, 7)
     return [
         Figure(
             "5,000 nodes x 8 GPUs, 500 gangs x 20",
             typical(5, lambda: many_gangs(5_000, 500, 20), 10_000),
+            10_000,
+            0.2,
+        ),
+        Figure(
+            "the same in 20 queues with limits and guarantees",
+            typical(5, lambda: many_queues(5_000, 500, 20), 10_000),
             10_000,
             0.2,
         ),
@@ -208,6 +259,7 @@ def figures() -> list[Figure]:
         ),
         Figure("10,000 waiting gangs, nothing new", quiet, limit=0.005),
         Figure("10,000 waiting gangs, one pod ends", event, limit=0.02),
+        Figure("10,000 gangs that wait for their quota, one pod ends", eased, limit=0.02),
     ] + [
         Figure(
             f"{nodes:,} nodes, 100 gangs x 20",

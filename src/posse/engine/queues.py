@@ -135,6 +135,9 @@ class QueueTree:
         self._deserved: dict[str, Ints] = {}
         self._deserved_at = (-1, -1)
         self._wanted_at = 0
+        self._beyond: dict[int, Flags] = {}
+        self._beyond_at = (-1, -1)
+        self._branching: dict[tuple[str, str], tuple[list[Queue], list[Queue]]] = {}
         self._tentative: list[tuple[Rows, Ints]] = []
 
     # -- what is told ------------------------------------------------------------------------
@@ -345,23 +348,24 @@ class QueueTree:
         Never below what is guaranteed. To a queue of higher priority down to that; to others only
         from what exceeds its due, and not so that it is left poorer than the taker.
         """
-        giver, other = self.queue(name), self.queue(taker)
-        common = self._meeting(giver, taker)
-        path = [each for each in giver.lineage() if _below(each, common)]
-        rival = [each for each in other.lineage() if _below(each, common)]
+        path, rival = self._branches(name, taker)
         if not path or not rival:
             return True
-        lost = amounts > 0
-        for each in path:
-            after = self._used[each.row] - amounts
-            if not each.facts.reclaimable or (lost & (after < self._kept[each.row])).any():
-                return False
+        if not all(each.facts.reclaimable for each in path):
+            return False
         top, against = path[-1], rival[-1]
-        if against.facts.priority != top.facts.priority:
-            return against.facts.priority > top.facts.priority
+        if against.facts.priority < top.facts.priority:
+            return False
+        lost = amounts > 0
+        equals = against.facts.priority == top.facts.priority
         for each in path:
-            if not (lost & (self._used[each.row] > self.deserved(each.name))).any():
+            if equals and not (lost & self._beyond_due(each)).any():
                 return False
+            after = self._used[each.row] - amounts
+            if each.facts.guarantee and (lost & (after < self._kept[each.row])).any():
+                return False
+        if not equals:
+            return True
         gain = np.zeros_like(amounts) if taking is None else taking
         left = self.share_of(top, self._used[top.row] - amounts)
         return left >= self.share_of(against, self._used[against.row] + gain)
@@ -371,13 +375,32 @@ class QueueTree:
 
         None where one of them is part of the other.
         """
-        common = self._meeting(self.queue(name), other)
-        mine = [each for each in self.queue(name).lineage() if _below(each, common)]
-        theirs = [each for each in self.queue(other).lineage() if _below(each, common)]
+        mine, theirs = self._branches(name, other)
         if not mine or not theirs:
             return None
         by = mine[-1].facts.priority - theirs[-1].facts.priority
         return (by > 0) - (by < 0)
+
+    def _branches(self, name: str, other: str) -> tuple[list[Queue], list[Queue]]:
+        """Each of the two queues and who is above it, up to where they meet."""
+        queue = self.queue(name)
+        found = self._branching.get((name, other))
+        if found is None:
+            common = self._meeting(queue, other)
+            mine = [each for each in queue.lineage() if _below(each, common)]
+            theirs = [each for each in self.queue(other).lineage() if _below(each, common)]
+            found = self._branching[name, other] = mine, theirs
+        return found
+
+    def _beyond_due(self, queue: Queue) -> Flags:
+        """Of which resources it uses more than it deserves."""
+        now = (self.clock, self._columns.last_altered)
+        if self._beyond_at != now:
+            self._beyond_at, self._beyond = now, {}
+        found = self._beyond.get(queue.row)
+        if found is None:
+            found = self._beyond[queue.row] = self._used[queue.row] > self.deserved(queue.name)
+        return found
 
     # -- the order of queues -----------------------------------------------------------------
 
@@ -600,6 +623,7 @@ class QueueTree:
     def _build(self, width: int, *asked_about: str) -> None:
         """The tree as the facts have it, and every gang's charge in its place."""
         self._stale = False
+        self._branching, self._beyond_at = {}, (-1, -1)
         charged = (charge.queue for charge in self._charges.values())
         names = {*self.facts, DEFAULT_QUEUE, *charged, *asked_about}
         queues = {
