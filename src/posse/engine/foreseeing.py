@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,47 +58,57 @@ class Timeline:
     def __init__(self, view: View, now: float) -> None:
         self.now = now
         self._view = view
-        self._groups: list[_Group] = []
-        # By queue: when so much of it is given back.
-        self._charges: dict[str, tuple[Floats, Ints]] = {}
+        self._ends = [(gang, end_of(gang, now)) for gang in view.running()]
+        foreign = view.neighbours.foreign.values()
         # How many jobs there are of which nobody can know.
-        self.unknown = len(view.neighbours.foreign)
+        self.unknown = len(foreign) + sum(1 for _, end in self._ends if end == NEVER)
+        going = any(not member.stuck for member in view.departing.values())
+        dates = {end: None for _, end in self._ends if end < NEVER} | ({now: None} if going else {})
+        self.dates = sorted(dates)
+
+    @cached_property
+    def _groups(self) -> list[_Group]:
         seats: dict[Seating, tuple[list[int], list[float]]] = {}
+        members = [(member, end) for gang, end in self._ends for member in gang.members.values()]
+        members += [(member, NEVER) for member in self._view.neighbours.foreign.values()]
+        for member, end in members:
+            if member.row == NOWHERE:
+                continue
+            rows, ends = seats.setdefault(member.seating, ([], []))
+            rows.append(member.row)
+            if member.going:
+                end = NEVER if member.stuck else self.now
+            ends.append(end)
+        groups: list[_Group] = []
+        for seating, (rows, ends) in seats.items():
+            dates = np.array(ends)
+            order = np.argsort(dates, kind="stable")
+            groups.append(_Group(seating, np.array(rows, np.intp)[order], dates[order]))
+        return groups
+
+    @cached_property
+    def _charges(self) -> dict[str, tuple[Floats, Ints]]:
+        """By queue: when so much of it is given back."""
+        width = self._view.columns.used.shape[1]
         given: dict[str, list[tuple[float, Ints]]] = {}
-        width = view.columns.used.shape[1]
-        for gang in view.running():
-            end = end_of(gang, now)
-            if end == NEVER:
-                self.unknown += 1
-            for member in gang.members.values():
-                if member.row == NOWHERE:
-                    continue
-                rows, ends = seats.setdefault(member.seating, ([], []))
-                rows.append(member.row)
-                date = end
-                if member.going:
-                    date = NEVER if member.stuck else now
-                ends.append(date)
-            if gang.facts is not None and view.tree.binds(gang.facts.queue):
+        binding: dict[str, bool] = {}
+        for gang, end in self._ends:
+            if gang.facts is None:
+                continue
+            queue = gang.facts.queue
+            if queue not in binding:
+                binding[queue] = self._view.tree.binds(queue)
+            if binding[queue]:
                 amounts = np.zeros(width, np.int64)
                 for member in gang.muster.seated:
                     amounts[member.seating.columns] += member.seating.amounts
-                given.setdefault(gang.facts.queue, []).append((end, amounts))
-        for member in view.neighbours.foreign.values():
-            rows, ends = seats.setdefault(member.seating, ([], []))
-            rows.append(member.row)
-            ends.append(now if member.going and not member.stuck else NEVER)
-        dates: dict[float, None] = {}
-        for seating, (rows, ends) in seats.items():
-            order = np.argsort(np.array(ends), kind="stable")
-            group = _Group(seating, np.array(rows, np.intp)[order], np.array(ends)[order])
-            self._groups.append(group)
-            dates.update(dict.fromkeys(group.ends.tolist()))
-        for queue, charges in given.items():
-            charges.sort(key=lambda charge: charge[0])
-            totals = np.cumsum([amounts for _, amounts in charges], axis=0)
-            self._charges[queue] = (np.array([end for end, _ in charges]), totals)
-        self.dates = sorted(date for date in dates if date < NEVER)
+                given.setdefault(queue, []).append((end, amounts))
+        charges: dict[str, tuple[Floats, Ints]] = {}
+        for queue, each in given.items():
+            each.sort(key=lambda charge: charge[0])
+            totals: Ints = np.cumsum([amounts for _, amounts in each], axis=0)
+            charges[queue] = (np.array([end for end, _ in each]), totals)
+        return charges
 
     def pass_until(self, date: float) -> None:
         """Inside a tentative statement: all who end by then are gone."""

@@ -32,6 +32,8 @@ class Reservation:
     seats: tuple[tuple[str, int], ...] = ()
     # Something is kept back from others for it.
     shadowed: bool = False
+    # Its gang could start if nobody else ran, as long as this stays as it is.
+    hopeful: Inputs = ()
     # What is written on its group, and how often it was overtaken by that.
     written: Keeps | None = None
     counted: int = 0

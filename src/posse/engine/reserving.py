@@ -104,9 +104,12 @@ def place_in_turn(view: View, gang: Gang, policy: Policy, now: float) -> Placeme
         statement.keep()
     if isinstance(outcome, Shortfall) and not outcome.gangs:
         view.shadows.show(())
-        with view.tentatively():
-            if isinstance(place(view, gang, policy), Placement):
-                outcome.behind = cast
+        waiting = [demand for demand in outcome.demands if not demand.announced]
+        seats = sum(min(demand.seating.total(), demand.most) for demand in waiting)
+        if seats >= max(1, sum(demand.wanted for demand in waiting)):
+            with view.tentatively():
+                if isinstance(place(view, gang, policy), Placement):
+                    outcome.behind = cast
     return outcome
 
 
@@ -283,10 +286,13 @@ def _foresee(view: View, held: Reservation, policy: Policy, timeline: Timeline, 
     if held.gathers and _still_good(view, held, policy, timeline):
         return True
     held.gathers, held.room, held.awaited, held.quota, held.seats = False, None, None, None, ()
+    if not due and held.hopeful == _fixed(view, gang):
+        return True
     order = _usable(view, gang, timeline.cheapest())
     placement = _drained(view, gang, policy, timeline, order)
     if placement is None:
         return False
+    held.hopeful = _fixed(view, gang)
     if due:
         low, high = 0, len(order)
         while high - low > 1:

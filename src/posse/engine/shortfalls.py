@@ -76,6 +76,9 @@ class Shortfall:
             (each.rank, key) for key, each in self.gangs.items() if each.facts is not None
         )
 
+    def absorb(self, other: Shortfall) -> None:
+        self._ranked = sorted([*self._ranked, *other._ranked])
+
     def first(self) -> Gang | None:
         """The first of its gangs in order. Those that left are dropped on the way."""
         while self._ranked:
@@ -144,7 +147,7 @@ class Shortfalls:
             return
         new.told = new.told or old.told
         new.gangs.update(old.gangs)
-        new.order()
+        new.absorb(old)
         for key in old.gangs:
             self._of[key] = new
             if key in self.untold:
