@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from posse.kube.errors import ConfigError, SignInFailed, Unreachable
 from posse.kube.plugin_runs import PluginSignIn
 from posse.kube.tls import Contexts
 from posse.kube.transport import Headers, Query, Response, may_leave
+from posse.kube.wires import Wires
 from posse.version import __version__
 from posse.world import World
 
@@ -30,6 +32,7 @@ _KEEP_ALIVE = 30.0
 _CONNECT_TIMEOUT = 10.0
 _REQUEST_TIMEOUT = 30.0
 _READ_BUFFER = 1 << 18
+_USER_AGENT = f"posse/{__version__}"
 
 
 class HttpTransport:
@@ -51,6 +54,7 @@ class HttpTransport:
         self._acting_as = settings.acting_as.headers() if settings.acting_as else []
         self._proxy = settings.proxy
         self._session: aiohttp.ClientSession | None = None
+        self._wires: Wires | None = None
 
     async def request(
         self,
@@ -69,6 +73,10 @@ class HttpTransport:
         permitted = may_leave.get()
 
         async def send(credentials: Credentials) -> Response:
+            if body is not None and self._proxy is None:
+                return await self._write(
+                    method, path, query, headers, body, limits.total, permitted, credentials
+                )
             target = self._target(path, query, headers, credentials)
             data = body if body is None or permitted is None else _Withheld(body, permitted)
             try:
@@ -121,6 +129,42 @@ class HttpTransport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        if self._wires is not None:
+            self._wires.close()
+            self._wires = None
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        headers: Headers | None,
+        body: bytes,
+        timeout: float | None,
+        permitted: Callable[[], bool] | None,
+        credentials: Credentials,
+    ) -> Response:
+        if self._wires is None:
+            self._wires = Wires(
+                self._base,
+                self._server_name,
+                most=_CONNECTIONS,
+                keep=_KEEP_ALIVE,
+                connect_within=_CONNECT_TIMEOUT,
+                prepare=_keep_alive,
+            )
+        try:
+            return await self._wires.ask(
+                method,
+                f"{path}?{urlencode(query)}" if query else path,
+                [*self._signed(headers, credentials), ("user-agent", _USER_AGENT)],
+                body,
+                self._context(credentials),
+                permitted=permitted,
+                timeout=timeout or _REQUEST_TIMEOUT,
+            )
+        except _NO_ANSWER as error:
+            raise self._unreachable(error) from error
 
     async def _other(self, refused: Credentials) -> Credentials | None:
         """What else a refused request can be signed with."""
@@ -139,7 +183,7 @@ class HttpTransport:
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 read_bufsize=_READ_BUFFER,
-                headers={"user-agent": f"posse/{__version__}"},
+                headers={"user-agent": _USER_AGENT},
             )
             # aiohttp would send a PUT or DELETE again when a kept connection turns out to be
             # closed; whether a write may be repeated is decided above, by those who know.
@@ -150,19 +194,14 @@ class HttpTransport:
         self, path: str, query: Query | None, headers: Headers | None, credentials: Credentials
     ) -> dict[str, Any]:
         url = f"{self._base}{path}?{urlencode(query)}" if query else f"{self._base}{path}"
-        sent = [*(headers or {}).items(), *self._acting_as]
-        if credentials.authorization:
-            sent.append(("authorization", credentials.authorization))
+        sent = self._signed(headers, credentials)
         target = {
             "url": URL(url, encoded=True),
             "headers": sent,
             "allow_redirects": False,  # a token goes to the server that the user named, or nowhere
         }
         if self._tls is not None:
-            try:
-                target["ssl"] = self._tls.of(credentials.pair)
-            except ConfigError as error:
-                raise SignInFailed(str(error)) from None
+            target["ssl"] = self._context(credentials)
             target["server_hostname"] = self._server_name
         if self._proxy is not None:
             target["proxy"] = URL(self._proxy.url)
@@ -174,6 +213,20 @@ class HttpTransport:
                 else:
                     sent.append(signed)
         return target
+
+    def _signed(self, headers: Headers | None, credentials: Credentials) -> list[tuple[str, str]]:
+        sent = [*(headers or {}).items(), *self._acting_as]
+        if credentials.authorization:
+            sent.append(("authorization", credentials.authorization))
+        return sent
+
+    def _context(self, credentials: Credentials) -> ssl.SSLContext | None:
+        if self._tls is None:
+            return None
+        try:
+            return self._tls.of(credentials.pair)
+        except ConfigError as error:
+            raise SignInFailed(str(error)) from None
 
     def _unreachable(self, error: Exception) -> Unreachable:
         through = f" through the proxy {self._proxy.url}" if self._proxy else ""
@@ -225,6 +278,8 @@ def _why(error: Exception) -> str:
             return "no answer in time"
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted: {error.certificate_error}"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not trusted: {error}"
         case OSError(strerror=str(words)):
             return words
         case _:
@@ -236,11 +291,15 @@ def _lowered(answer: aiohttp.ClientResponse) -> Headers:
 
 
 def _socket(address: Any) -> socket.socket:
-    """A socket that notices a peer which vanished without a word."""
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
+    _keep_alive(made)
+    return made
+
+
+def _keep_alive(made: socket.socket) -> None:
+    """Has the socket notice a peer which vanished without a word."""
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made
