@@ -104,9 +104,11 @@ async def test_volcanos_controllers_restart_a_job_that_fails(operators: Operator
 
 
 async def test_volcanos_controllers_make_no_pods_for_a_closed_queue(operators: Operators) -> None:
-    """Its commands open and close queues; what Posse says of a group decides on its pods."""
-    with operators.volcano_controllers():
-        async with cluster(operators, nodes=2, gpus=2) as running, queue(running, "night") as night:
+    """Its commands close and open a queue that Posse has called open; Posse holds back its groups,
+    and so their pods are not made."""
+    async with cluster(operators, nodes=2, gpus=2) as running, queue(running, "night") as night:
+        await running.until(lambda: stands(running, "Open"), "the queue is open")
+        with operators.volcano_controllers():
             await command(running, "CloseQueue", night)
             await running.until(lambda: stands(running, "Closed"), "the queue is closed")
             job = jobs.volcano_job("late", 2, lasts="1s", queue="night")

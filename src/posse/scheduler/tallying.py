@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from posse.kube.backoff import Backoff
-from posse.kube.connection import Connection
-from posse.kube.errors import Conflict, KubeError, NotFound
+from posse.kube.connection import Connection, Patch
+from posse.kube.errors import ApiError, Conflict, KubeError, NotFound
 from posse.objects.groups import Queue
 from posse.objects.kinds import QUEUE
 from posse.objects.quantity import format_base_units
@@ -27,6 +27,9 @@ from posse.world import World
 _log = logging.getLogger(__name__)
 
 _AT_A_TIME = 500
+# Volcano's queue controller, as the API server knows it.
+STATE_MANAGER = "queue-controller"
+NO_SUCH_PATCH = 415
 FIELDS = {
     PENDING: "pending",
     INQUEUE: "inqueue",
@@ -111,15 +114,53 @@ class Tallies:
             patch = queue_status(queue, counts[name], self._reader.allocated(name))
             if not patch or queue.metadata.deleting:
                 continue
-            metadata = {"uid": queue.metadata.uid}
-            if "state" in patch:
-                # Whoever opened or closed it meanwhile has the last word.
-                metadata["resourceVersion"] = queue.metadata.resource_version
             try:
-                await self._connection.patch(
-                    QUEUE, name, {"metadata": metadata, "status": patch}, subresource="status"
-                )
+                if "state" in patch and await self._applies(queue, patch["state"]):
+                    del patch["state"]
+                if patch:
+                    await self._merge(queue, patch)
             except NotFound:
                 _log.debug("queue %s went away while its status was written", name)
             except Conflict:
                 self._stirred.set()
+
+    async def _merge(self, queue: Queue, patch: dict[str, Any]) -> None:
+        metadata = {"uid": queue.metadata.uid}
+        if "state" in patch:
+            # Whoever opened or closed it meanwhile has the last word.
+            metadata["resourceVersion"] = queue.metadata.resource_version
+        whole = {"metadata": metadata, "status": patch}
+        await self._connection.patch(QUEUE, queue.metadata.name, whole, subresource="status")
+
+    async def _applies(self, queue: Queue, state: str) -> bool:
+        """Writes the state in the name of Volcano's controllers; False where nothing is applied.
+
+        They apply it, and take no field from anybody: a state written in a name of our own they
+        could never change, and so neither close the queue nor open it again.
+        """
+        meta = queue.metadata
+        whole = {
+            "apiVersion": QUEUE.api_version,
+            "kind": QUEUE.kind,
+            "metadata": {
+                "name": meta.name,
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+            },
+            "status": {"state": state},
+        }
+        try:
+            await self._connection.patch(
+                QUEUE,
+                meta.name,
+                whole,
+                how=Patch.APPLY,
+                subresource="status",
+                field_manager=STATE_MANAGER,
+                force=True,
+            )
+        except ApiError as error:
+            if error.code == NO_SUCH_PATCH:
+                return False
+            raise
+        return True

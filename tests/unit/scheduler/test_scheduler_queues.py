@@ -318,8 +318,25 @@ async def test_the_status_is_written_once_for_a_burst_and_not_again(rig: Rig) ->
     async with rig.running():
         await rig.settle(30.0)
         written = [w for w in rig.api.writes if w.path.endswith("/queues/q/status")]
-        assert len(written) == 1
+        told = [list(w.document["status"]) for w in written]
+        assert told == [["state"], ["running", "allocated"]]
         assert status(rig, "q")["running"] == 4
+
+
+async def test_where_nothing_can_be_applied_the_state_is_merged(rig: Rig) -> None:
+    rig.api.put("queues", document("q"))
+    refused: list[str] = []
+
+    def fault(method: str, path: str) -> int | None:
+        if method == "PATCH" and path.endswith("/queues/q/status") and not refused:
+            refused.append(path)
+            return 415
+        return None
+
+    rig.api.fault = fault
+    async with rig.running():
+        await rig.until(lambda: status(rig, "q").get("state") == "Open")
+    assert refused
 
 
 async def test_a_closing_queue_is_closed_when_its_last_group_has_left(rig: Rig) -> None:
