@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +257,6 @@ def _mounted() -> Iterator[None]:
         yield
     finally:
         _MOUNTED.unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else uses the directory
+            _MOUNTED.parent.rmdir()
+            _MOUNTED.parent.parent.rmdir()
