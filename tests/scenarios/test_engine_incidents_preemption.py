@@ -1,0 +1,214 @@
+"""Real incidents of preemption in other schedulers: a state, and what must happen."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from posse.engine.decisions import Reason
+from posse.engine.facts import QueueFacts
+from posse.engine.policy import Policy
+from posse.engine.terms import PodTerm, Relations, Requirement, Selector
+from tests.scenarios.language import (
+    Expectation,
+    Scenario,
+    Team,
+    Turn,
+    arrives,
+    ends,
+    evicts,
+    gang,
+    goes,
+    keeps,
+    leaves,
+    member,
+    node,
+    nodes,
+    starts,
+    waits,
+)
+
+RESERVED = Reason.RESERVED
+
+
+def runs(name: str, *on: str, gpus: int = 8, **like: object) -> Team:
+    facts = {"began": -10.0, **like.pop("facts", {})}  # type: ignore[dict-item]
+    return gang(name, workers=len(on), on=on, gpus=gpus, facts=facts, **like)  # type: ignore[arg-type]
+
+
+def ended(name: str) -> Expectation:
+    return waits(name, because="ended for team/", reason=Reason.INCOMPLETE)
+
+
+def apart(team: Team) -> Team:
+    """Each of its pods is labelled app=x, and never beside another one of them."""
+    term = PodTerm("host", Selector((Requirement("app", "In", ("x",)),)), ("team",))
+    pods = [
+        structs.replace(
+            each,
+            labels={"app": "x"},
+            shape=structs.replace(each.shape, relations=Relations(avoids=(term,))),
+        )
+        for each in team.pods
+    ]
+    return Team(team.group, pods)
+
+
+SCENARIOS = [
+    Scenario(
+        "volcano PR#5011, volcano#4926: the preemptor could not be placed whole: no evictions",
+        nodes=[*nodes(3, gpus=8), node("other", gpus=8, labels={"pool": "b"})],
+        gangs=[
+            *(runs(f"low-{at}", f"node-{at}") for at in range(3)),
+            gang("new", workers=2, gpus=8, priority=9, selector={"pool": "b"}),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
+        "volcano#5984: one victim is enough, never ten",
+        nodes=nodes(10, gpus=8),
+        gangs=[
+            *(runs(f"low-{at}", f"node-{at}") for at in range(10)),
+            gang("new", workers=1, gpus=8, priority=9),
+        ],
+        expect=[evicts("new", {"low-0": 1}), waits("new", reason=RESERVED), ended("low-0")],
+    ),
+    Scenario(
+        "volcano#377, volcano#4947: two jobs do not end each other in turn",
+        nodes=nodes(1, gpus=8),
+        gangs=[runs("first", "node-0"), gang("second", workers=1, gpus=8, priority=9)],
+        expect=[evicts("second", {"first": 1}), waits("second", reason=RESERVED), ended("first")],
+        then=[
+            Turn([ends("first-worker-0")], [starts("second", 1)]),
+            Turn([arrives(member("first", "worker-0", gpus=8))], [waits("first")]),
+            Turn(after=200.0),
+        ],
+    ),
+    Scenario(
+        "kueue#3779, kueue#7101: nor do two queues that take back from each other",
+        nodes=nodes(2, gpus=8),
+        queues=[QueueFacts("a"), QueueFacts("b")],
+        gangs=[
+            runs("a1", "node-0", queue="a"),
+            runs("a2", "node-1", queue="a"),
+            gang("b1", workers=1, gpus=8, queue="b"),
+        ],
+        expect=[evicts("b1", {"a1": 1}), waits("b1", reason=RESERVED), ended("a1")],
+        then=[
+            Turn([ends("a1-worker-0")], [starts("b1", 1)]),
+            Turn([arrives(gang("b1", workers=1, gpus=8, queue="b", on=["node-0"]))]),
+            Turn([arrives(member("a1", "worker-0", gpus=8))], [waits("a1")]),
+            Turn(after=200.0),
+        ],
+    ),
+    Scenario(
+        "kueue#3779: a gang that was ended often enough is spared",
+        nodes=nodes(1, gpus=8),
+        gangs=[
+            runs("low", "node-0", facts={"evictions": 2}),
+            gang("new", workers=1, gpus=8, priority=9),
+        ],
+        expect=[evicts("new", {"low": 1}), waits("new", reason=RESERVED), ended("low")],
+        then=[
+            Turn([ends("low-worker-0")], [starts("new", 1)]),
+            Turn(
+                [arrives(node("more", gpus=8)), arrives(member("low", "worker-0", gpus=8))],
+                [starts("low", 1)],
+            ),
+            Turn(
+                [
+                    arrives(runs("low", "more", facts={"evictions": 3})),
+                    arrives(gang("newest", workers=1, gpus=8, priority=9)),
+                ],
+                [waits("newest")],
+            ),
+        ],
+    ),
+    Scenario(
+        "kubernetes#92600: the node that was to be used goes bad: planned again",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("a", "node-0", facts={"began": -1.0}),
+            runs("b", "node-1"),
+            gang("new", workers=1, gpus=8, priority=9),
+        ],
+        expect=[
+            evicts("new", {"a": 1}, on={"node-0": 1}),
+            waits("new", reason=RESERVED),
+            ended("a"),
+        ],
+        then=[
+            Turn(
+                [goes("a-worker-0"), arrives(node("node-0", gpus=8, ready=False))],
+                [
+                    evicts("new", {"b": 1}, on={"node-1": 1}),
+                    waits("new", because="team/b", reason=RESERVED),
+                    ended("b"),
+                ],
+            ),
+            Turn([ends("b-worker-0")], [starts("new", 1, on={"node-1": 1})]),
+        ],
+    ),
+    Scenario(
+        "kubernetes#95752: a victim never ends: others are found in time",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("a", "node-0", facts={"began": -1.0}),
+            runs("b", "node-1"),
+            gang("new", workers=1, gpus=8, priority=9),
+        ],
+        policy=Policy(preemption_hold=30.0),
+        expect=[evicts("new", {"a": 1}), waits("new", reason=RESERVED), ended("a")],
+        then=[
+            Turn([goes("a-worker-0")]),
+            Turn(
+                after=60.0,
+                expect=[
+                    keeps("new"),
+                    evicts("new", {"b": 1}, on={"node-1": 1}),
+                    waits("new", because="team/b", reason=RESERVED),
+                    ended("b"),
+                ],
+            ),
+            Turn([ends("b-worker-0")], [starts("new", 1, on={"node-1": 1})]),
+        ],
+    ),
+    Scenario(
+        "kai#2115: what stands against it are its victims themselves: it succeeds",
+        nodes=[node(f"node-{at}", gpus=8, labels={"host": f"node-{at}"}) for at in range(2)],
+        gangs=[
+            apart(runs("low", "node-0", "node-1", gpus=1)),
+            apart(gang("new", workers=2, gpus=1, priority=9)),
+        ],
+        expect=[
+            evicts("new", {"low": 2}, on={"node-0": 1, "node-1": 1}),
+            waits("new", reason=RESERVED),
+            ended("low"),
+        ],
+        then=[
+            Turn([ends("low-worker-0", "low-worker-1")], [starts("new", 2)]),
+        ],
+    ),
+    Scenario(
+        "volcano#2685: a gang that was ended says so, and does not seem to run",
+        nodes=nodes(2, gpus=8),
+        gangs=[runs("low", "node-0", "node-1"), gang("new", workers=2, gpus=8, priority=9)],
+        expect=[
+            evicts("new", {"low": 2}),
+            waits("new", reason=RESERVED),
+            waits("low", because="0 of 2 pods exist", reason=Reason.INCOMPLETE),
+        ],
+    ),
+    Scenario(
+        "all nodes of the plan leave: nothing is kept, and nobody ends in vain",
+        nodes=nodes(1, gpus=8),
+        gangs=[runs("low", "node-0"), gang("new", workers=1, gpus=8, priority=9)],
+        expect=[evicts("new", {"low": 1}), waits("new", reason=RESERVED), ended("low")],
+        then=[Turn([leaves("node-0")], [waits("new", because="no nodes")])],
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_incidents_of_preemption(scenario: Scenario) -> None:
+    scenario.play()
