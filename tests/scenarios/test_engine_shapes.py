@@ -25,7 +25,6 @@ from tests.scenarios.language import (
     node,
     nodes,
     pod,
-    releases,
     shape,
     starts,
     waits,
@@ -313,6 +312,13 @@ def test_one_that_ran_whole_is_not_let_go_for_a_member_that_starts_again() -> No
     assert wake_at(view, STEADY) is None
     runs(view, "slow-worker-1", trouble="CrashLoopBackOff")
     assert decide(view, 1e6) == []
+
+
+def test_one_whose_pods_all_run_is_not_looked_at_again_and_again() -> None:
+    view = starting()
+    runs(view, "slow-worker-0", "slow-worker-1")
+    assert decide(view, 1800.0) == []
+    assert wake_at(view, STEADY) is None
 
 
 def test_where_nobody_recreates_its_pods_it_is_only_told() -> None:

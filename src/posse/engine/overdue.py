@@ -29,6 +29,8 @@ def let_go_overdue(view: View, policy: Policy, now: float) -> Iterator[Release]:
         seated = sorted(gang.muster.seated, key=lambda member: member.order)
         idle = [member for member in seated if not member.facts.running]
         if not idle:
+            # They run; its group will say so.
+            del view.starting[gang.key]
             continue
         gang.overdue = True
         first = next((member for member in idle if member.facts.trouble), idle[0])
