@@ -5,7 +5,7 @@ from __future__ import annotations
 from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.facts import GroupFacts
 from posse.engine.gangs import Gang
-from posse.engine.queues import Queue
+from posse.engine.lineages import Queue
 from posse.engine.resources import count
 from posse.engine.view import View
 

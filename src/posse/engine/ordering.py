@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from posse.engine.gangs import Gang, Rank
+from posse.engine.lineages import Queue
 from posse.engine.policy import Policy
-from posse.engine.queues import Queue, QueueTree
+from posse.engine.queues import QueueTree
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
 
