@@ -98,10 +98,12 @@ class Cache(Generic[T]):
 
     async def run(self) -> None:
         """Follows the server until cancelled."""
+        absent = False
         while True:
             try:
                 if self._version is None:
                     await self._list()
+                    absent = False
                 await self._watch(self._version or "")
             except KubeError as error:
                 if not self._may_continue(error):
@@ -110,6 +112,10 @@ class Cache(Generic[T]):
                     self.heard = self._connection.world.monotonic()
                 routine = isinstance(error, Gone | Unreachable)
                 level = logging.INFO if routine else logging.WARNING
+                if isinstance(error, NotFound):
+                    # A kind that nobody serves is looked for again and again, and told of once.
+                    level = logging.DEBUG if absent else logging.WARNING
+                    absent = True
                 _log.log(level, "%s: %s; trying again", self.kind.qualified, error)
                 await asyncio.sleep(self._backoff.pause())
 

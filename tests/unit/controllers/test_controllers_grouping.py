@@ -247,6 +247,14 @@ def test_what_a_job_says_to_the_scheduler_is_on_its_group() -> None:
     assert group["metadata"]["annotations"] == WISHES
 
 
+def test_a_deadline_says_how_long_the_job_runs_unless_the_job_does() -> None:
+    run = {"activeDeadlineSeconds": 5400}
+    group = pod_group(situation(mpi_job(run=run)))
+    assert group["metadata"]["annotations"] == {"posse.dev/max-runtime": "5400s"}
+    group = pod_group(situation(wishing(WISHES, run=run)))
+    assert group["metadata"]["annotations"]["posse.dev/max-runtime"] == "12h"
+
+
 def test_a_wish_that_changed_is_changed_on_the_group() -> None:
     present = pod_group(situation(wishing(WISHES)))
     present["spec"]["queue"] = "default"

@@ -97,8 +97,12 @@ def pod_group(
     parts: Sequence[Part],
     min_resources: Mapping[str, Any] | None,
     expects: Sequence[Part] = (),
+    deadline: int | None = None,
 ) -> Manifest:
-    """The PodGroup of a job. `parts` in the order in which their priority class counts."""
+    """The PodGroup of a job. `parts` in the order in which their priority class counts.
+
+    `deadline`: after so many seconds the job is ended: it does not run longer.
+    """
     spec: Manifest = {"minMember": min_member}
     if queue := named_queue(policy, job_metadata):
         spec["queue"] = queue
@@ -107,6 +111,8 @@ def pod_group(
     if min_resources:
         spec["minResources"] = dict(min_resources)
     annotations = _wishes(job_metadata)
+    if deadline is not None:
+        annotations.setdefault(MAX_RUNTIME, f"{deadline}s")
     if expects:
         annotations[EXPECTS] = announcement(expects)
     return {

@@ -53,6 +53,7 @@ def pod_group(situation: Situation) -> Manifest:
         parts=job.parts,
         min_resources=policy.min_resources or grouping.summed_requests(counted),
         expects=announced,
+        deadline=job.run.active_deadline_seconds,
     )
 
 

@@ -11,6 +11,7 @@ from posse.objects.kinds import POD_GROUP, Kind
 from posse.objects.meta import Key
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
+from posse.scheduler.reading.estimates import Estimates
 from posse.scheduler.reading.groups import GroupTerms
 from posse.scheduler.reading.pods import Place, bound_at, created_at, is_preemptable
 from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
@@ -53,6 +54,7 @@ class Muster:
         self._protected = 0  # members that must not be ended for others
         self._orphans = 0  # live members that nobody would recreate
         self._bare = 0  # members that say by themselves how many start together
+        self._estimates = Estimates()
         self._ended: dict[str, int] = {}  # members that ended well, by role
         self.ran_with = 0  # how many ran, as its group said at first sight
         # When the first of its members got a node, since it last had none on any.
@@ -188,7 +190,7 @@ class Muster:
             overtaken=self.terms.overtaken,
             began=self.first_bound if self.ran or self.whole else None,
             start_timeout=self.terms.times.start_timeout,
-            runs_for=self.terms.times.runs_for,
+            runs_for=self._runs_for,
             min_runtime=self.terms.times.min_runtime,
             checkpoint_interval=self.terms.times.checkpoint_interval,
             topology=self.terms.topology,
@@ -238,7 +240,14 @@ class Muster:
             preempts=member.pod.spec.preemption_policy != NEVER,
             preemptable=is_preemptable(meta),
             began=self.first_bound,
+            runs_for=self._runs_for,
         )
+
+    @property
+    def _runs_for(self) -> float | None:
+        """As its group says, else as all its members do."""
+        said = None if self.terms is None else self.terms.times.runs_for
+        return self._estimates.longest if said is None else said
 
     def _count(self, member: Member, step: int) -> None:
         self._counts[member.place] += step
@@ -247,6 +256,7 @@ class Muster:
             self._ended[role] = self._ended.get(role, 0) + step
         if member.place.finished:
             return
+        self._estimates.count(member.pod, step)
         priority = member.pod.spec.priority or 0
         left = self._priorities.get(priority, 0) + step
         if left:

@@ -48,6 +48,7 @@ def pod_group(situation: Situation) -> Manifest:
         parts=job.parts,
         min_resources=policy.min_resources
         or grouping.summed_requests(_first(job.parts, min_member)),
+        deadline=job.run.active_deadline_seconds,
     )
 
 
