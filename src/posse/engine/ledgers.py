@@ -60,7 +60,8 @@ class Ledger:
         self._kept: Ints = np.zeros((1, 8), np.int64)
         self._unmet: Ints = np.zeros((1, 8), np.int64)
         self._unmet_below: Ints = np.zeros((1, 8), np.int64)
-        self._guarantees = False
+        # Which columns anything is guaranteed of.
+        self._guaranteed: list[int] = []
 
     # -- what is told ------------------------------------------------------------------------
 
@@ -252,7 +253,7 @@ class Ledger:
         self._used[chain] += by
         self._left[chain] -= by
         self.clock += 1
-        if self._guarantees:
+        if self._guaranteed:
             self._meet(chain.tolist())
 
     def _meet(self, chain: list[int]) -> None:
@@ -261,14 +262,15 @@ class Ledger:
         A queue is short of what it lacks itself or of what those below it lack together, whichever
         is more.
         """
-        for at, row in enumerate(chain):
-            short = np.maximum(self._kept[row] - self._used[row], self._unmet_below[row])
-            np.maximum(short, 0, out=short)
-            by = short - self._unmet[row]
-            if by.any():
-                self._unmet[row] = short
-                if at + 1 < len(chain):
-                    self._unmet_below[chain[at + 1]] += by
+        for column in self._guaranteed:
+            for at, row in enumerate(chain):
+                lacks = self._kept[row, column] - self._used[row, column]
+                short = max(lacks, self._unmet_below[row, column], 0)
+                by = short - self._unmet[row, column]
+                if by:
+                    self._unmet[row, column] = short
+                    if at + 1 < len(chain):
+                        self._unmet_below[chain[at + 1], column] += by
 
     def _build(self, width: int, *asked_about: str) -> None:
         """The tree as the facts have it, and every gang's charge in its place."""
@@ -286,7 +288,7 @@ class Ledger:
                 self._most[queue.row, self._columns.column_of(resource)] = amount
             for resource, amount in queue.facts.guarantee:
                 self._kept[queue.row, self._columns.column_of(resource)] = amount
-        self._guarantees = bool(self._kept.any())
+        self._guaranteed = np.flatnonzero(self._kept.any(axis=0)).tolist()
         for charge in self._charges.values():
             chain, had = self._queues[charge.queue].chain, len(charge.used)
             self._used[chain, :had] += charge.used
@@ -295,7 +297,7 @@ class Ledger:
             self._used[self._queues[name].chain, : len(amounts)] += amounts
         self._left = self._most - self._used
         self._unmet, self._unmet_below = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        if self._guarantees:
+        if self._guaranteed:
             for queue in reversed(ordered):
                 self._meet(queue.chain.tolist())
         self.clock += 1

@@ -56,7 +56,7 @@ class QueueTree(Ledger):
         """How much more the queue may take of each resource, whether or not nodes have it."""
         queue = self.queue(name)
         room: Ints = self._left[queue.chain].min(axis=0)
-        if self._guarantees and self._unmet[0].any():
+        if self._guaranteed and self._unmet[0].any():
             kept = self._others_unmet(queue)
             room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
         return room
@@ -67,7 +67,7 @@ class QueueTree(Ledger):
 
     def binds(self, name: str) -> bool:
         """Whether anything limits the queue at all."""
-        return self.queue(name).bounded or self._guarantees
+        return self.queue(name).bounded or bool(self._guaranteed)
 
     def limit(self, name: str, over: Flags, asked: Ints, kept: Ints) -> Limit:
         """The limit that so much more exceeds, the gravest resource of those over it in front.
