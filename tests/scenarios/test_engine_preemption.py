@@ -426,6 +426,51 @@ SCENARIOS = [
         then=[Turn([ends("old-worker-0")], [starts("new", 1, holding=[("launcher", "node-0")])])],
     ),
     Scenario(
+        "who comes before takes over the room that was made for another, and nobody else ends",
+        nodes=nodes(1, gpus=8),
+        gangs=[low("old", "node-0"), gang("new", workers=1, gpus=8, priority=5)],
+        expect=[evicts("new", {"old": 1}), waits("new", reason=RESERVED), ended("old")],
+        then=[
+            Turn(
+                [arrives(gang("newest", workers=1, gpus=8, priority=9))],
+                [
+                    keeps("newest", ("worker", "node-0"), until=302.0),
+                    keeps("new"),
+                    waits("newest", because="to end", reason=RESERVED),
+                    waits("new", because="held for team/newest"),
+                ],
+            ),
+            Turn([ends("old-worker-0")], [starts("newest", 1)]),
+        ],
+    ),
+    Scenario(
+        "a running gang that lost a member and its node ends others for the successor",
+        nodes=nodes(3, gpus=8),
+        gangs=[
+            low("mine", "node-0", "node-1", priority=5),
+            low("old", "node-2"),
+        ],
+        then=[
+            Turn(
+                [ends("mine-worker-1"), leaves("node-1")],
+                [
+                    keeps("mine", ("worker", "node-1"), until=602.0),
+                    waits("mine", reason=INCOMPLETE),
+                ],
+            ),
+            Turn(
+                [arrives(member("mine", "worker-1", gpus=8))],
+                [
+                    keeps("mine"),
+                    evicts("mine", {"old": 1}, on={"node-2": 1}),
+                    waits("mine", because="1 pod of team/old", reason=RESERVED),
+                    ended("old"),
+                ],
+            ),
+            Turn([ends("old-worker-0")], [starts("mine", 1, on={"node-2": 1})]),
+        ],
+    ),
+    Scenario(
         "two that may not both have it: the first in order gets the victims",
         nodes=nodes(1, gpus=8),
         gangs=[

@@ -350,3 +350,8 @@ class Gang:
             if expected.count > there:
                 absent.append(Absent(expected.role, seating, expected.count - there))
         return absent
+
+
+def made(gang: Gang) -> list[Hold]:
+    """The seats that others were ended for, or are kept for it while they go."""
+    return [hold for hold in gang.holds if hold.purpose is Purpose.PREEMPTION]

@@ -7,12 +7,12 @@ sat down, ran long enough, or may be ended at last.
 
 from __future__ import annotations
 
-from posse.engine.gangs import Gang
+from posse.engine.gangs import Gang, made
 
 
 class Hunting:
     def __init__(self) -> None:
-        # Gangs that have seats, by queue and priority.
+        # Gangs that have seats, or for which some are kept, by queue and priority.
         self.seated: dict[str, dict[int, dict[str, Gang]]] = {}
         # Those that changed since they were last sorted into queues.
         self._changed: dict[str, Gang] = {}
@@ -42,7 +42,7 @@ class Hunting:
         new: dict[str, int] = {}
         for key, gang in changed.items():
             self._leave(key)
-            if gang.facts is None or not gang.muster.seated:
+            if gang.facts is None or not (gang.muster.seated or made(gang)):
                 continue
             queue, priority = gang.facts.queue, gang.facts.priority
             self.seated.setdefault(queue, {}).setdefault(priority, {})[key] = gang

@@ -7,14 +7,10 @@ import numpy as np
 from posse.engine.decisions import Reason, Verdict
 from posse.engine.eligibility import Bar
 from posse.engine.facts import Purpose
-from posse.engine.gangs import Gang, Hold, Member
+from posse.engine.gangs import Gang, Hold, Member, made
 from posse.engine.resources import count
 from posse.engine.seating import Seating
 from posse.engine.view import View
-
-
-def made(gang: Gang) -> list[Hold]:
-    return [hold for hold in gang.holds if hold.purpose is Purpose.PREEMPTION]
 
 
 def adopt_made(view: View, gang: Gang, now: float) -> None:

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from posse.engine.decisions import Reason, Verdict
-from posse.engine.gangs import Gang
-from posse.engine.making import made
+from posse.engine.gangs import Gang, made
 from posse.engine.resources import count
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View

@@ -18,8 +18,8 @@ from heapq import heappop, heappush
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Evict, Keep, Start, Victim
 from posse.engine.facts import Keeps, Purpose
-from posse.engine.gangs import Gang, Hold, Member, Rank
-from posse.engine.making import awaited, made
+from posse.engine.gangs import Gang, Hold, Member, Rank, made
+from posse.engine.making import awaited
 from posse.engine.overdue import dismiss
 from posse.engine.placing import Placement, seat, start
 from posse.engine.policy import Policy
@@ -69,6 +69,9 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
         units, placement = plan
         quarry.changed()
         yield _carry_out(view, gang, units, placement, policy, now)
+        for loser in [unit.gang for unit in units if not unit.members]:
+            yield Keep(loser.key, None)
+            heappush(heap, (loser.rank, loser.key))
         for waiting in (gang, *(unit.gang for unit in units if unit.whole)):
             yield from _wait(view, waiting, policy)
         if blocked.gangs:
@@ -146,7 +149,10 @@ def _first(shortfall: Shortfall) -> Gang | None:
 def _provided(gang: Gang) -> bool:
     """Whether all the seats it needs are kept for it."""
     kept = len(made(gang))
-    return kept > 0 and kept >= gang.need + sum(absent.count for absent in gang.muster.absent)
+    needed = gang.need
+    if not gang.muster.seated:
+        needed += sum(absent.count for absent in gang.muster.absent)
+    return kept > 0 and kept >= needed
 
 
 # -- doing it ----------------------------------------------------------------------------------
@@ -158,6 +164,11 @@ def _carry_out(
     assert gang.facts is not None
     ended: dict[str, tuple[Gang, dict[str, Member]]] = {}
     for unit in units:
+        if not unit.members:
+            view.set_holds(unit.gang, [])
+            unit.gang.kept_until, unit.gang.awaits = None, ()
+            view.hunting.note(unit.gang)
+            continue
         _, members = ended.setdefault(unit.gang.key, (unit.gang, {}))
         members.update((member.facts.uid, member) for member in unit.members)
     victims: list[Victim] = []
@@ -178,17 +189,20 @@ def _carry_out(
             victim.forget_muster()
         view.hunting.note(victim)
     holds = [
-        Hold(role, seating, row, Purpose.PREEMPTION)
-        for role, seating, row in [
-            *((member.facts.role, member.seating, row) for member, row in placement.seats),
-            *((hold.role, hold.seating, hold.row) for hold in placement.holds),
-        ]
+        Hold(member.facts.role, member.seating, row, Purpose.PREEMPTION)
+        for member, row in placement.seats
     ]
+    seats = tuple(
+        sorted((hold.role, view.columns.names[hold.row]) for hold in [*holds, *placement.holds])
+    )
+    for hold in placement.holds:
+        # Beside a seat, what is held for announced members stays what it is.
+        purpose = None if gang.muster.seated else Purpose.PREEMPTION
+        holds.append(Hold(hold.role, hold.seating, hold.row, purpose))
     view.set_holds(gang, holds)
     gang.kept_until = now + policy.preemption_hold
     gang.awaits = tuple(uid for victim in victims for uid, _ in victim.pods)
-    names = view.columns.names
-    seats = tuple(sorted((hold.role, names[hold.row]) for hold in holds))
+    view.hunting.note(gang)
     keeps = Keeps(Purpose.PREEMPTION, seats, gang.kept_until)
     return Evict(gang.key, tuple(victims), keeps) if victims else Keep(gang.key, keeps)
 

@@ -28,8 +28,7 @@ from posse.engine.foreseeing import (
     room_of,
     seats_of,
 )
-from posse.engine.gangs import Gang, Rank
-from posse.engine.making import made
+from posse.engine.gangs import Gang, Rank, made
 from posse.engine.placing import Placement, place
 from posse.engine.policy import Policy
 from posse.engine.reservations import Inputs, Reservation

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posse.engine.columns import Ints
-from posse.engine.gangs import Gang, Hold, Member
+from posse.engine.gangs import Gang, Hold, Member, made
 from posse.engine.policy import Policy
 from posse.engine.resources import is_device
 from posse.engine.seating import Seating
@@ -97,6 +97,9 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
     facts = gang.facts
     assert facts is not None
     seated = gang.muster.seated
+    if not seated and made(gang):
+        # Nobody ends: others will, for whom they were not meant.
+        return [Unit(gang, [], True, (facts.priority, 0.0, 0, -now, facts.key, 0), [])]
     # Whose binds are under way is not ended before they are known to have happened.
     if not seated or any(member.assumed for member in seated):
         return []

@@ -45,6 +45,10 @@ class Keeper:
             self._under_way[decision.gang] = None
             self._ready.put_nowait(decision.gang)
 
+    def forget(self, gang: str) -> None:
+        """Somebody else writes what is kept for it now."""
+        self._wanted.pop(gang, None)
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as writers:
             for _ in range(WRITERS):

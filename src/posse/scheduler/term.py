@@ -54,7 +54,7 @@ from posse.scheduler.capturing import Capture
 from posse.scheduler.claiming import Claimer
 from posse.scheduler.committing import Committer, Order
 from posse.scheduler.config import COMPONENT, SchedulerConfig
-from posse.scheduler.evicting import Evictor
+from posse.scheduler.evicting import Eviction, Evictor
 from posse.scheduler.inbox import Inbox
 from posse.scheduler.keeping import Keeper
 from posse.scheduler.loop import Loop
@@ -120,13 +120,15 @@ class Term:
             self._cache(PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, reader.claim),
         ]
         submit: Callable[[Order], None]
+        evict: Callable[[Eviction], None]
         outcomes = Outcomes(
             self._inbox, reader, events, world, config.policy, submit=lambda order: submit(order)
         )
         statuses: Statuses | Abstainer
         if frozen:
             statuses = abstainer = Abstainer(reader)
-            submit, evict, keep = abstainer.submit, abstainer.evict, abstainer.keep
+            submit, keep = abstainer.submit, abstainer.keep
+            evict = abstainer.evict
         else:
             committer = Committer(
                 connection,
@@ -159,7 +161,12 @@ class Term:
             evictor = Evictor(
                 connection, world, outcomes, observer, in_flight=config.binds_in_flight
             )
-            submit, evict, keep = committer.submit, evictor.submit, keeper.keep
+            submit, keep = committer.submit, keeper.keep
+
+            def evict(order: Eviction) -> None:
+                keeper.forget(order.decision.gang)
+                evictor.submit(order)
+
             self._writers = [written.run, committer.run, evictor.run, keeper.run, self._tallies.run]
         self._standing = Standing(
             lambda: waiting_by_reason(reader.musters, statuses.verdicts),
