@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from posse.engine.decisions import Verdict
+from posse.engine.decisions import Reason, Verdict
 from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Conflict, KubeError, NotFound
@@ -74,7 +74,7 @@ class Statuses:
         self._settle = settle
         self._restate = restate
         self.verdicts: dict[str, Verdict] = {}
-        self._waits_since: dict[str, float] = {}
+        self._since: dict[str, tuple[float, float]] = {}  # its first verdict in a row, its last
         self._stated: dict[str, _Stated] = {}
         self._backoffs: dict[str, Backoff] = {}
         self._timers: dict[str, tuple[float, asyncio.Handle]] = {}  # when it is due
@@ -84,7 +84,8 @@ class Statuses:
     def waits(self, gang: str, verdict: Verdict) -> None:
         if self.verdicts.get(gang) != verdict:
             self.verdicts[gang] = verdict
-            self._waits_since.setdefault(gang, self._world.monotonic())
+            now = self._world.monotonic()
+            self._since[gang] = (self._since.get(gang, (now, now))[0], now)
             self._look(gang, self._settle)
 
     def starts(self, gang: str) -> None:
@@ -114,7 +115,7 @@ class Statuses:
 
     def _clear(self, gang: str) -> None:
         self.verdicts.pop(gang, None)
-        self._waits_since.pop(gang, None)
+        self._since.pop(gang, None)
 
     def _forget(self, gang: str) -> None:
         self._clear(gang)
@@ -171,12 +172,9 @@ class Statuses:
             return None
         now = self._world.monotonic()
         stated = self._stated.get(muster.key)
-        if stated is None:
-            # Something else may have to be written before the verdict has stood for its moment.
-            left = self._waits_since.get(muster.key, -math.inf) + self._settle - now
-            if left > _PUNCTUAL:
-                self._look(muster.key, left)
-                return None
+        if stated is None and (left := self._stands_at(muster.key) - now) > _PUNCTUAL:
+            self._look(muster.key, left)
+            return None
         if stated is not None and stated.why == why:
             return why
         if stated is not None and stated.why.reason == why.reason:
@@ -187,6 +185,19 @@ class Statuses:
         self._stated[muster.key] = _Stated(why, now)
         self._announce(muster, why)
         return why
+
+    def _stands_at(self, gang: str) -> float:
+        """When the verdict will have stood for its moment, if it stays.
+
+        One of a gang whose pods are still being made, however slowly, changes with every pod; to
+        write each on all of them would slow down whoever makes them.
+        """
+        if gang not in self._since:
+            return -math.inf
+        first, last = self._since[gang]
+        if self.verdicts[gang].reason is Reason.INCOMPLETE:
+            return min(last + self._settle, first + self._restate)
+        return first + self._settle
 
     def _announce(self, muster: Muster, why: Waiting) -> None:
         """One event, on the PodGroup, or on the pod that is a group of one.

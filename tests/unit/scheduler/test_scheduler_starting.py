@@ -58,6 +58,30 @@ async def test_a_gang_that_is_still_arriving_says_nothing_but_that_it_is_inqueue
     assert rig.api.sent("PATCH", "/pods/") == []
 
 
+async def test_a_gang_that_arrives_slowly_says_nothing_while_it_does(rig: Rig) -> None:
+    rig.nodes(20)
+    async with rig.running():
+        rig.api.put("podgroups", group("train", 20))
+        for index in range(20):
+            rig.api.put("pods", pod(f"train-{index}", "train"))
+            await rig.settle(0.15)
+        await rig.until(lambda: rig.phase("train") == "Running")
+        await rig.settle()
+    assert [reason for reason, _ in rig.events("train")] == ["Scheduled"]
+    assert rig.api.sent("PATCH", "/pods/") == []
+
+
+async def test_a_gang_that_stops_arriving_says_what_it_lacks(rig: Rig) -> None:
+    rig.nodes(4)
+    async with rig.running():
+        rig.api.put("podgroups", group("train", 4))
+        for index in range(3):
+            rig.api.put("pods", pod(f"train-{index}", "train"))
+            await rig.settle(0.15)
+        await rig.until(lambda: rig.events("train"), within=0.5)
+    assert [reason for reason, _ in rig.events("train")] == ["GangIncomplete"]
+
+
 async def test_a_waiting_gang_starts_when_a_node_comes(rig: Rig) -> None:
     rig.nodes(4)
     async with rig.running():
