@@ -51,6 +51,10 @@ class Arena:
     def members(self, gang: str) -> list[PodFacts]:
         return [pod for pod in self.pods.values() if pod.gang == gang]
 
+    def seats(self, decision: Evict) -> list[tuple[Shape, str]]:
+        shapes = {pod.role: pod.shape for pod in self.members(decision.gang)}
+        return [(shapes[role], node) for role, node in decision.keeps.seats]
+
     def used(self, gone: set[str], held: list[tuple[Shape, str]]) -> dict[str, dict[str, int]]:
         used: dict[str, dict[str, int]] = {}
         there = [(p.shape, p.node) for p in self.pods.values() if p.node and p.uid not in gone]
@@ -112,12 +116,17 @@ def arenas(draw: st.DrawFn, *, queues: int = 1) -> Arena:
             severable=draw(st.integers(0, 5)) == 0,
         )
     for number in range(draw(st.integers(1, 2))):
-        key, gpus = f"team/new-{number}", draw(st.integers(1, 3))
-        shape = Shape(requests_of({GPU: gpus, "cpu": 500}))
+        key = f"team/new-{number}"
+        shapes = [
+            Shape(requests_of({GPU: draw(st.integers(1, 3)), "cpu": 500}))
+            for _ in range(draw(st.sampled_from([1, 1, 2])))
+        ]
         total = draw(st.integers(1, 3))
         for at in range(total):
-            uid = f"new-{number}-{at}"
-            pods[uid] = PodFacts(uid, f"team/{uid}", shape, key, "w", created=float(at))
+            uid, role = f"new-{number}-{at}", at % len(shapes)
+            pods[uid] = PodFacts(
+                uid, f"team/{uid}", shapes[role], key, f"r{role}", created=float(at)
+            )
         groups[key] = GroupFacts(
             key,
             key,
@@ -162,8 +171,7 @@ def test_an_eviction_pays_for_a_placement_and_nobody_ends_in_vain(arena: Arena) 
             if not victim.whole and not arena.groups[victim.gang].severable:
                 assert len(there) - len(victim.pods) >= arena.groups[victim.gang].min_member
         # What is kept is room, and is all the gang needs.
-        shape = arena.members(decision.gang)[0].shape
-        mine = [(shape, node) for _, node in decision.keeps.seats]
+        mine = arena.seats(decision)
         assert len(mine) >= taker.min_member
         for node in arena.nodes:
             used = arena.used(gone | ended, [*held, *mine]).get(node.name, {})
@@ -199,8 +207,7 @@ def test_who_could_be_placed_by_ending_others_is(arena: Arena) -> None:
                 arena.pods[seat.uid] = replace(arena.pods[seat.uid], node=seat.node)
         if isinstance(decision, Evict):
             gone |= {uid for victim in decision.victims for uid, _ in victim.pods}
-            shape = arena.members(decision.gang)[0].shape
-            held += [(shape, node) for _, node in decision.keeps.seats]
+            held += arena.seats(decision)
     for key, group in arena.groups.items():
         if key in served or any(pod.node for pod in arena.members(key)):
             continue
@@ -241,8 +248,7 @@ def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
             )
             assert left >= dict(queue.guarantee)[GPU]
             assert taker.priority >= queue.priority
-        each = dict(arena.members(decision.gang)[0].shape.requests)[GPU]
-        kept[taker.name] += each * len(decision.keeps.seats)
+        kept[taker.name] += sum(dict(shape.requests)[GPU] for shape, _ in arena.seats(decision))
 
 
 @given(arenas(queues=2), st.integers(0, 2))

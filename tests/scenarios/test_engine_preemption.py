@@ -471,6 +471,28 @@ SCENARIOS = [
         ],
     ),
     Scenario(
+        "with a gang ends what was held for its announced members",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            gang(
+                "old",
+                workers=1,
+                gpus=8,
+                on=["node-0"],
+                launcher=shape(gpus=8),
+                holds=[("launcher", "node-1")],
+                facts={"began": -5.0},
+            ),
+            gang("new", workers=2, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"old": 1}, on={"node-0": 1, "node-1": 1}),
+            waits("new", reason=RESERVED),
+            ended("old"),
+        ],
+        then=[Turn([ends("old-worker-0")], [starts("new", 2)])],
+    ),
+    Scenario(
         "two that may not both have it: the first in order gets the victims",
         nodes=nodes(1, gpus=8),
         gangs=[

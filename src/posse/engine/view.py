@@ -211,7 +211,7 @@ class View:
         if member.leaving and member.facts.gang in self.gangs:
             gang = self.gangs[member.facts.gang]
             gang.dismissed, gang.ended_for, gang.evicted = False, "", 0
-        member.leaving = False
+        member.leaving = member.stuck = False
         self._count_leaving(member, 1)
         if member.assumed:
             self._count(member, -1)

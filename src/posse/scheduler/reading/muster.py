@@ -13,8 +13,10 @@ from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
 from posse.scheduler.reading.estimates import Estimates
 from posse.scheduler.reading.groups import GroupTerms
+from posse.scheduler.reading.minimums import Times, read_times
 from posse.scheduler.reading.pods import Place, bound_at, created_at, is_preemptable
 from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
+from posse.scheduler.reading.quarantine import Unreadable
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -228,6 +230,10 @@ class Muster:
         if self.withheld:
             return None
         meta = member.pod.metadata
+        try:
+            times = read_times(meta.annotations)
+        except Unreadable:
+            times = Times()  # a pod is not kept from running for words about its time
         return GroupFacts(
             key=self.key,
             uid=meta.uid,
@@ -241,6 +247,9 @@ class Muster:
             preemptable=is_preemptable(meta),
             began=self.first_bound,
             runs_for=self._runs_for,
+            min_runtime=times.min_runtime,
+            checkpoint_interval=times.checkpoint_interval,
+            start_timeout=times.start_timeout,
         )
 
     @property
