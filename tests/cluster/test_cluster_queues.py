@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,10 +16,19 @@ from tests.cluster.riding import cluster, seated, tf, training, wait_for_status
 pytestmark = pytest.mark.looptime
 
 GPU = "nvidia.com/gpu"
+FOUR_GPUS = {"capability": {GPU: "4"}}
 
 
-async def create_queue(running: Riding, name: str, **spec: Any) -> None:
-    await running.connection.create(kinds.QUEUE, {"metadata": {"name": name}, "spec": spec})
+@asynccontextmanager
+async def queues(running: Riding, **specs: Any) -> AsyncIterator[None]:
+    """They belong to no namespace, so they go with the story."""
+    for name, spec in specs.items():
+        await running.connection.create(kinds.QUEUE, {"metadata": {"name": name}, "spec": spec})
+    try:
+        yield
+    finally:
+        for name in specs:
+            await running.connection.delete(kinds.QUEUE, name)
 
 
 async def status_of(running: Riding, name: str) -> Any:
@@ -25,8 +36,7 @@ async def status_of(running: Riding, name: str) -> Any:
 
 
 async def test_a_queue_that_has_all_it_may_have_says_so() -> None:
-    async with cluster(4, gpus=2) as running:
-        await create_queue(running, "vision", capability={GPU: "4"})
+    async with cluster(4, gpus=2) as running, queues(running, vision=FOUR_GPUS):
         await training(running).submit(tf("first", workers=2, queue="vision"))
         await wait_for_status(running, "first", "RUNNING")
         await training(running).submit(tf("second", workers=1, queue="vision"))
@@ -43,9 +53,7 @@ async def test_a_queue_that_has_all_it_may_have_says_so() -> None:
 
 
 async def test_an_idle_queue_lends_its_share_and_gets_it_back() -> None:
-    async with cluster(4, gpus=2) as running:
-        await create_queue(running, "nlp")
-        await create_queue(running, "vision")
+    async with cluster(4, gpus=2) as running, queues(running, nlp={}, vision={}):
         for number in range(4):
             await training(running).submit(tf(f"nlp-{number}", workers=1, queue="nlp"))
         for number in range(4):
@@ -63,8 +71,7 @@ async def test_an_idle_queue_lends_its_share_and_gets_it_back() -> None:
 
 
 async def test_a_queue_tells_what_is_in_it() -> None:
-    async with cluster(4, gpus=2) as running:
-        await create_queue(running, "vision", capability={GPU: "4"})
+    async with cluster(4, gpus=2) as running, queues(running, vision=FOUR_GPUS):
         await training(running).submit(tf("runs", workers=2, queue="vision"))
         await wait_for_status(running, "runs", "RUNNING")
         await training(running).submit(tf("waits", workers=2, queue="vision"))
