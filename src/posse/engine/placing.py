@@ -122,7 +122,9 @@ def seat(
         # Whoever comes or goes, it is room that must come first.
         moves = None
     quota = stops_more(view, gang, demands, budget) if budget is not None and fits else None
-    return Shortfall(signature, demands, proven, surplus=fits, seen=seen, quota=quota, moves=moves, cast=cast)
+    return Shortfall(
+        signature, demands, proven, surplus=fits, seen=seen, quota=quota, moves=moves, cast=cast
+    )
 
 
 def start(view: View, gang: Gang, placement: Placement) -> Start:
