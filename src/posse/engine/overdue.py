@@ -12,13 +12,18 @@ from posse.engine.view import View
 
 
 def watch(view: View, gang: Gang) -> None:
-    """Have an eye on the gang from when its minimum is seated to when it has run whole."""
+    """Have an eye on the gang from when its minimum is seated to when it has run whole.
+
+    Where it was seated before it was first seen, others say since when, by another clock. Where
+    that was seen, only our own counts: an hour between the two clocks is no hour of waiting.
+    """
     if not gang.muster.seated or gang.short or gang.started:
         view.starting.pop(gang.key, None)
         gang.seated_since, gang.overdue = None, False
     elif gang.seated_since is None:
         view.starting[gang.key] = gang
-        gang.seated_since = view.now
+        said = None if gang.facts is None else gang.facts.began
+        gang.seated_since = view.now if said is None else min(said, view.now)
 
 
 def let_go_overdue(view: View, policy: Policy, now: float) -> Iterator[Release]:
@@ -86,5 +91,4 @@ def _due(gang: Gang, policy: Policy) -> float:
     """When its time is over; never for a timeout of nothing."""
     assert gang.facts is not None and gang.seated_since is not None
     limit = _limit(gang, policy)
-    began = gang.seated_since if gang.facts.began is None else gang.facts.began
-    return began + limit if limit > 0 else float("inf")
+    return gang.seated_since + limit if limit > 0 else float("inf")

@@ -51,6 +51,7 @@ class Muster:
         self.awaited: int | None = None  # the generation that ends that
         self.setback = ""  # why what was decided on has not been done yet
         self._counts = dict.fromkeys(Place, 0)
+        self._leaving = dict.fromkeys(Place, 0)  # those among them that are being deleted
         self._priorities: dict[int, int] = {}
         self._policies: dict[str, int] = {}  # of preemption
         self._protected = 0  # members that must not be ended for others
@@ -98,7 +99,8 @@ class Muster:
         if self.group is None and (self._bare or self.bare):
             self.terms = self._bare_terms()
         ended = self.count(Place.SUCCEEDED)
-        if self.whole and (ended or self.count(Place.RUNNING) >= self.minimum):
+        running = self.count(Place.RUNNING) - self._leaving[Place.RUNNING]
+        if self.whole and (ended or running >= self.minimum):
             self.ran = True
         elif not self.seated and not ended:
             self.ran, self.first_bound = False, None
@@ -124,14 +126,19 @@ class Muster:
         return 1 if self.terms is None else self.terms.min_member
 
     @property
+    def staying(self) -> int:
+        """Those that have their nodes and are not being deleted."""
+        return self.seated - self._leaving[Place.BOUND] - self._leaving[Place.RUNNING]
+
+    @property
     def whole(self) -> bool:
         """At least the minimum really has its nodes, or has ended well on them."""
-        there = self.seated + self.count(Place.SUCCEEDED)
+        there = self.staying + self.count(Place.SUCCEEDED)
         return there > 0 and there >= self.minimum
 
     @property
     def half_bound(self) -> bool:
-        return not self.alone and self.seated > 0 and not self.ran and not self.whole
+        return not self.alone and self.staying > 0 and not self.ran and not self.whole
 
     @property
     def recreated(self) -> bool:
@@ -260,6 +267,8 @@ class Muster:
 
     def _count(self, member: Member, step: int) -> None:
         self._counts[member.place] += step
+        if member.pod.metadata.deleting:
+            self._leaving[member.place] += step
         if member.place is Place.SUCCEEDED:
             role = role_of(member.pod)
             self._ended[role] = self._ended.get(role, 0) + step
