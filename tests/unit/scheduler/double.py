@@ -17,11 +17,12 @@ import msgspec
 
 from posse.kube.errors import Unreachable
 from posse.kube.transport import Headers, Query, Response
+from posse.objects.times import rfc3339
 from posse.world import World
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
-Fault = Callable[[str, str], "str | int | None"]
+Fault = Callable[[str, str], "str | int | Response | None"]
 
 _PATH = re.compile(
     r"^(?P<root>/api/v1|/apis/[^/]+/[^/]+)(/namespaces/(?P<namespace>[^/]+))?"
@@ -68,7 +69,7 @@ class _Stream:
 
 class Api:
     """`fault(method, path)` answers "lose" (acts, then says nothing), "drop" (says nothing), an
-    HTTP status (refuses with it), or None."""
+    HTTP status (refuses with it), a whole answer, or None."""
 
     def __init__(self, world: World, latency: float = 0.001) -> None:
         self.world = world
@@ -82,9 +83,11 @@ class Api:
         self.bound_uids: list[tuple[str, str]] = []  # pod uid, node
         self.budgets: dict[str, list[int]] = {}  # evictions left, by the label `app`
         self.lingering = False  # evicted pods are being deleted, and stay
+        self.skew = 0.0  # by how much its clock is ahead of everybody else's
         self.fault: Fault = lambda method, path: None
         self.on_write: Callable[[Write], None] = lambda write: None
         self._history: list[tuple[int, str, bytes]] = []
+        self._oldest = 0  # the revision up to which history is forgotten
         self._streams: dict[_Stream, None] = {}
         self._serving: dict[asyncio.Future[Response], None] = {}
         self._held_back: dict[str, list[bytes]] = {}
@@ -138,6 +141,13 @@ class Api:
             for line in lines:
                 self._tell(plural, line)
 
+    def forget(self) -> None:
+        """No watch can go on from where it was, and what was held back is never told."""
+        self._history.clear()
+        self._held_back.clear()
+        self._oldest = self.revision
+        self.close_watches()
+
     def close_watches(self) -> None:
         for stream in self._streams:
             stream.lines.put_nowait(None)
@@ -186,6 +196,8 @@ class Api:
         fault = self.fault(method, path)
         if fault == "drop":
             return Response(0, {}, b"")
+        if isinstance(fault, Response):
+            return fault
         if isinstance(fault, int):
             return _failure(Refusal(fault, "", f"{method} {path} is not to be"))
         try:
@@ -212,6 +224,11 @@ class Api:
         assert found is not None
         stream = _Stream(found["plural"])
         since = int((query or {})["resourceVersion"])
+        if since < self._oldest:
+            gone = _failure(Refusal(410, "Expired", f"too old resource version: {since}"))
+            stream.status = gone.status
+            stream.lines.put_nowait(gone.body)
+            stream.lines.put_nowait(None)
         for revision, plural, line in self._history:
             if revision > since and plural == stream.plural:
                 self._tell(plural, line, stream)
@@ -289,9 +306,12 @@ class Api:
         self.binds.append((key[2], node))
         self.bound_uids.append((pod["metadata"]["uid"], node))
         new = merged(pod, {"spec": {"nodeName": node}})
-        new["status"] = merged(
-            new.get("status", {}), {"conditions": [{"type": "PodScheduled", "status": "True"}]}
-        )
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastTransitionTime": rfc3339(self.world.now() + self.skew),
+        }
+        new["status"] = merged(new.get("status", {}), {"conditions": [scheduled]})
         self._store("MODIFIED", key, new)
         return {"kind": "Status", "status": "Success"}
 
