@@ -88,8 +88,8 @@ def _tell_address(home: Home, address: Address) -> None:
 
 
 async def scheduler(home: Home, world: World) -> None:
-    from posse.scheduler.config import SchedulerConfig
     from posse.scheduler.choices import PolicyError
+    from posse.scheduler.config import SchedulerConfig
     from posse.scheduler.program import run
 
     # The embedded cluster has no other scheduler, so every pod is this one's.
