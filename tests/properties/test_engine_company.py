@@ -50,7 +50,7 @@ def terms(draw: st.DrawFn, keys: Sequence[str] = (HOST, ZONE)) -> PodTerm:
 @st.composite
 def company(draw: st.DrawFn, *, simple: bool = False) -> Relations | None:
     """`simple`: only what is sure to be seated in one pass."""
-    kind = draw(st.integers(0, 2 if simple else 5))
+    kind = draw(st.sampled_from([0, 1, 2, 4] if simple else range(6)))
     match kind:
         case 1:
             return Relations(avoids=(draw(terms((HOST,) if simple else (HOST, ZONE))),))
@@ -253,6 +253,7 @@ def test_one_pass_and_pod_by_pod_agree(world: World) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relating, "_search", _nothing)
         at_once = started(world)
+        patch.setattr(relating, "_even", lambda *_: None)
         patch.setattr(relating._Attempt, "_at_once", lambda *_: (1, 1))
         one_by_one = started(world)
     assert (at_once is None) == (one_by_one is None)

@@ -7,8 +7,10 @@ goes on; the nodes left to a pod are then a few operations on whole columns.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
@@ -55,6 +57,45 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Levels:
+    """Domains that fill evenly: none gets ahead of the emptiest by more than the skew."""
+
+    tally: Tally
+    domains: Rows
+    max_skew: int
+    # There are too few domains: the emptiest is one that does not exist.
+    at_zero: bool
+
+    def share(self, seats: Ints, order: list[int], number: int) -> Ints:
+        """How many of so many pods go to each domain: the emptiest first, else in this order.
+
+        `seats`: what each domain has. Since the emptiest only ever catches up, this seats as many
+        as any way of taking turns.
+        """
+        counts = self.tally.counts
+        taken: Ints = np.zeros_like(counts)
+        at = dict(Counter(counts[self.domains].tolist()))
+        least = 0 if self.at_zero else min(at)
+        heap = [(int(counts[domain]), rank, domain) for rank, domain in enumerate(order)]
+        heapify(heap)
+        while heap and number:
+            count, rank, domain = heap[0]
+            if count + 1 - least > self.max_skew:
+                break
+            taken[domain] += 1
+            number -= 1
+            if taken[domain] < seats[domain]:
+                heapreplace(heap, (count + 1, rank, domain))
+            else:
+                heappop(heap)
+            at[count] -= 1
+            at[count + 1] = at.get(count + 1, 0) + 1
+            while not self.at_zero and not at.get(least):
+                least += 1
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One thing a pod asks of its company, or its company of it; rows that meet it are left."""
 
@@ -65,6 +106,8 @@ class Rule:
     binding: bool
     # It takes exactly the rows of its own domain.
     alone: bool = True
+    # Where the rule is that domains fill evenly, how they do.
+    levels: Levels | None = None
 
 
 class Company:
@@ -225,15 +268,15 @@ class Company:
         for spread in spreads:
             tally = self._alike(member, spread, spreads)
             domains = tally.domains()
-            least = int(tally.counts[domains].min()) if len(domains) else 0
-            if len(domains) < spread.min_domains:
-                least = 0
+            at_zero = len(domains) < max(1, spread.min_domains)
+            least = 0 if at_zero else int(tally.counts[domains].min())
             itself = int(
                 spread.selector is not None and spread.selector.matches(member.facts.labels)
             )
             left = (tally.ids >= 0) & (tally.here() + itself - least <= spread.max_skew)
             why = f"have too many such pods for its spread over {spread.key}"
-            yield Rule(why, tally, left, tally.speaks(member), alone=False)
+            levels = Levels(tally, domains, spread.max_skew, at_zero)
+            yield Rule(why, tally, left, tally.speaks(member), alone=False, levels=levels)
 
     # -- tallies -----------------------------------------------------------------------------
 

@@ -251,8 +251,17 @@ class _Attempt:
 
     def _next(self, demand: Demand, number: int, at: int) -> Seats | None:
         rows, most = _rows(self.view, demand), LARGEST
+        drawn = None
         if demand.members:
-            rules = list(self.company.rules(demand.members[at]))
+            member = demand.members[at]
+            rules = list(self.company.rules(member))
+            if self.heeds:
+                drawn = self.company.drawn(member)
+            open_rows = rows[demand.seating.seats()[rows] > 0]
+            if drawn is None and (spread := _even(rules, open_rows)) is not None:
+                alike = self._alike(demand.members[at : at + number])
+                others = [rule for rule in rules if rule is not spread]
+                return self._evenly(demand, _left(rows, others), spread, alike)
             rows = _left(rows, rules)
             number, most = self._at_once(demand.members[at : at + number], rules)
         seats = demand.seating.seats()[rows]
@@ -261,7 +270,6 @@ class _Attempt:
             return None
         prefer = [np.array([row for row in demand.held() if row in rows], np.intp)]
         apart = self.policy.spread
-        drawn = self.company.drawn(demand.members[at]) if self.heeds and demand.members else None
         if drawn is not None:
             best = rows[seats > 0]
             scores = drawn[0][best]
@@ -272,22 +280,62 @@ class _Attempt:
             prefer += self.near
         return demand.seating.choose(number, prefer, rows, spread=apart, most=most)
 
+    def _evenly(self, demand: Demand, rows: Rows, spread: Rule, number: int) -> Seats | None:
+        """Seats for pods whose only mutual rule is that they fill domains evenly."""
+        assert spread.levels is not None
+        seats = demand.seating.seats()
+        rows = rows[(seats[rows] > 0) & (spread.tally.ids[rows] >= 0)]
+        ids = spread.tally.ids[rows]
+        found, first = np.unique(ids, return_index=True)
+        order = found[np.argsort(first)].tolist()
+        here = np.bincount(ids, seats[rows], minlength=len(spread.tally.counts)).astype(np.int64)
+        share = spread.levels.share(here, order, number)
+        if not share.any():
+            return None
+        if spread.tally.single:
+            taken = share[ids]
+            return Seats(rows[taken > 0], taken[taken > 0])
+        chosen = [
+            demand.seating.choose(int(share[domain]), self.near, rows[ids == domain])
+            for domain in order
+            if share[domain]
+        ]
+        return Seats(
+            np.concatenate([each.rows for each in chosen]),
+            np.concatenate([each.counts for each in chosen]),
+        )
+
     def _at_once(self, members: list[Member], rules: list[Rule]) -> tuple[int, int]:
         """How many of these may be seated in one pass, and how many of them on one node."""
         binding = [rule for rule in rules if rule.binding]
         if not all(rule.alone and rule.tally.single for rule in binding):
             self.exact = False
             return 1, 1
-        first, alike = members[0], 1
-        while alike < len(members) and self.company.like(first, members[alike]):
+        return self._alike(members), 1 if binding else LARGEST
+
+    def _alike(self, members: list[Member]) -> int:
+        """How many of these, from the first on, nobody tells apart."""
+        alike = 1
+        while alike < len(members) and self.company.like(members[0], members[alike]):
             alike += 1
         if alike < len(members):
             self.exact = False
-        return alike, 1 if binding else LARGEST
+        return alike
 
 
 def _rows(view: View, demand: Demand) -> Rows:
     return view.columns.by_name() if demand.within is None else demand.within
+
+
+def _even(rules: list[Rule], rows: Rows) -> Rule | None:
+    """The spread that is the only rule among like pods, where every row counts for it."""
+    binding = [rule for rule in rules if rule.binding]
+    if len(binding) != 1 or binding[0].levels is None:
+        return None
+    tally = binding[0].tally
+    inside = rows[tally.ids[rows] >= 0]
+    everywhere = tally.counted is None or bool(tally.counted[inside].all())
+    return binding[0] if everywhere else None
 
 
 def _left(rows: Rows, rules: list[Rule]) -> Rows:
