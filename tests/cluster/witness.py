@@ -150,7 +150,10 @@ class Witness:
             self._object(f"{name} was bound while it was being deleted")
         if pod["spec"].get("schedulingGates") or pod["spec"].get("resourceClaims"):
             self._object(f"{name} was bound with gates or claims")
+        asked = _requests(pod)
         for resource, short in self._shortages(node):
+            if resource not in asked:
+                continue  # a node that lost its devices under others still takes pods without
             self._object(f"{name} overcommits {node}: {resource} by {short}")
         gang = _gang_of(pod)
         if gang is None:
