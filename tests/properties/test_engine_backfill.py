@@ -101,8 +101,8 @@ class Story:
             check_promises(self.view, decision, full)
             if isinstance(decision, Start):
                 self._start(decision, now)
-            elif isinstance(decision, Wait) and decision.verdict.starts_at is not None:
-                date = decision.verdict.starts_at
+            elif isinstance(decision, Wait) and decision.verdict.position == 1:
+                date = decision.verdict.starts_at or float("inf")
                 before = self.promised.get(decision.gang, float("inf"))
                 assert date <= before, f"{decision.gang} was to start at {before}, now at {date}"
                 self.promised[decision.gang] = date

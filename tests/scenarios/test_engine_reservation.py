@@ -86,7 +86,11 @@ FORESEEN = [
             # It ends as it said: the first in line starts, and so does whoever still fits.
             Turn(
                 [ends("early-worker-0", "early-worker-1"), vanishes("early")],
-                [starts("big", 3), waits("long"), waits("vague")],
+                [
+                    starts("big", 3),
+                    waits("vague", because="about 01:15 UTC"),
+                    waits("long", because="about 01:00 UTC"),
+                ],
                 after=599,
             ),
         ],
@@ -227,6 +231,52 @@ FORESEEN = [
             starts("brief", 1),
             waits("big", because="about 00:10 UTC", reason=Reason.QUOTA),
             reserved("vague", "waits behind team/big"),
+        ],
+    ),
+]
+
+BEHIND = [
+    Scenario(
+        "those behind the first in line are told as well, one after the other",
+        nodes=nodes(3, gpus=1),
+        gangs=[
+            job("x", 3, lasts=600, on=["node-0", "node-1", "node-2"]),
+            job("first", 2, lasts=600, age=9),
+            job("second", 2, lasts=HOUR, age=8),
+            job("third", 1, lasts=60, age=7),
+            job("fourth", 3, lasts=60, age=6),
+        ],
+        expect=[
+            waits("first", because="about 00:10 UTC"),
+            waits("second", because="about 00:20 UTC"),
+            waits("third", because="about 00:10 UTC"),
+            waits("fourth", because="about 01:20 UTC"),
+        ],
+        then=[
+            Turn(
+                [vanishes("x")],
+                [
+                    starts("first", 2),
+                    starts("third", 1),
+                    waits("fourth", because="about 01:15 UTC"),
+                    waits("second", because="about 00:11 UTC"),
+                ],
+            ),
+        ],
+    ),
+    Scenario(
+        "behind one of whom nobody can know, nobody can know",
+        nodes=nodes(2, gpus=1),
+        gangs=[
+            job("x", 2, lasts=600, on=["node-0", "node-1"]),
+            job("first", 1, age=9),
+            job("second", 2, lasts=60, age=8),
+            job("third", 1, lasts=60, age=7),
+        ],
+        expect=[
+            waits("first", because="about 00:10 UTC"),
+            waits("second", because="it can start when 2 more are free"),
+            waits("third", because="it can start when 1 more is free"),
         ],
     ),
 ]
@@ -404,6 +454,6 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("scenario", FORESEEN + UNKNOWN, ids=lambda each: each.name)
+@pytest.mark.parametrize("scenario", FORESEEN + BEHIND + UNKNOWN, ids=lambda each: each.name)
 def test_reservation(scenario: Scenario) -> None:
     scenario.play()

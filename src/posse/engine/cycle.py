@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from posse.engine import healing, preempting, reserving
+from posse.engine import forecasting, healing, preempting, reserving
 from posse.engine.admitting import refusal
 from posse.engine.decisions import Decision
 from posse.engine.explaining import explain
+from posse.engine.forecasting import forecast
 from posse.engine.healing import heal
 from posse.engine.ordering import in_order
 from posse.engine.placing import Placement, start
@@ -42,6 +43,8 @@ def cycle(
     enter("preempt")
     yield from preempt(view, policy, now)
     yield from renew(view, policy, now)
+
+    forecast(view, policy, now)
 
     # 4. Whoever still waits is told why.
     enter("explain")
@@ -73,5 +76,6 @@ def wake_at(view: View, policy: Policy) -> float | None:
         healing.wake_at(view, policy),
         preempting.wake_at(view),
         reserving.wake_at(view, policy),
+        forecasting.wake_at(view),
     )
     return min((date for date in dates if date is not None), default=None)

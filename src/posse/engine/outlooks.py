@@ -22,7 +22,7 @@ def outlook(view: View, gang: Gang, verdict: Verdict) -> Verdict:
         return verdict
     held = view.reservations.of(gang)
     if held is None:
-        return verdict
+        return _expected(view, gang, verdict)
     sentence = verdict.sentence
     if held.starts_at is not None:
         sentence += f"; expected to start {about(held.starts_at, view.now)}"
@@ -32,6 +32,21 @@ def outlook(view: View, gang: Gang, verdict: Verdict) -> Verdict:
     if held.gathers and held.room is not None:
         sentence += f"; what comes free on {count(len(held.room.rows), 'node')} is kept for it"
     return replace(verdict, sentence=sentence, position=1, starts_at=held.starts_at)
+
+
+def _expected(view: View, gang: Gang, verdict: Verdict) -> Verdict:
+    """For those behind the first in line."""
+    assert gang.facts is not None
+    first = view.reservations.by_queue.get(gang.facts.queue)
+    expectation = None if first is None else first.expected.get(gang.key)
+    if expectation is None:
+        return verdict
+    return replace(
+        verdict,
+        sentence=f"{verdict.sentence}; expected to start {about(expectation.date, view.now)}",
+        position=expectation.position,
+        starts_at=expectation.date,
+    )
 
 
 def waits_behind(view: View, shortfall: Shortfall) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from posse.engine.columns import Ints
 from posse.engine.facts import Keeps
@@ -11,6 +11,14 @@ from posse.engine.shadows import Shadow
 
 # What something was worked out from.
 Inputs = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """When a gang behind the first starts, and its place in the order of its queue."""
+
+    date: float
+    position: int
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +48,9 @@ class Reservation:
     inputs: Inputs = ()
     # When the same inputs come to say something else.
     stale_at: float = float("inf")
+    # What is expected of those behind, by their keys; and how far that was worked out.
+    expected: dict[str, Expectation] = field(default_factory=dict)
+    walk: object = None
     # Room that came free up to here has made its gang be looked at again.
     seen: int = -1
 

@@ -185,7 +185,8 @@ def _fixed(view: View, gang: Gang) -> Inputs:
     return (*_ground(view, gang.facts.queue), gang.need)
 
 
-def _inputs(view: View, gang: Gang) -> Inputs:
+def inputs_of(view: View, gang: Gang) -> Inputs:
+    """What its reservation is worked out from."""
     assert gang.facts is not None
     others = tuple(
         queue
@@ -197,7 +198,7 @@ def _inputs(view: View, gang: Gang) -> Inputs:
 
 def _outdated(view: View, gang: Gang, now: float) -> bool:
     held = view.reservations.of(gang)
-    return held is None or held.inputs != _inputs(view, gang) or now >= held.stale_at
+    return held is None or held.inputs != inputs_of(view, gang) or now >= held.stale_at
 
 
 def _binds(view: View, held: Reservation, gang: Gang, now: float) -> bool:
@@ -242,7 +243,7 @@ def _reserve(view: View, gang: Gang, policy: Policy, now: float) -> Generator[Ke
         return True
     before = _told(held)
     timeline = Timeline(view, now)
-    held.inputs = _inputs(view, gang)
+    held.inputs = inputs_of(view, gang)
     held.stale_at = next((date for date in timeline.dates if date > now), NEVER)
     with view.tentatively():
         _count_others(view, held)
@@ -412,6 +413,9 @@ def _drop(view: View, queue: str) -> Iterator[Keep]:
     held = view.reservations.by_queue.pop(queue)
     view.shadows.set(held.gang.key, None)
     view.shortfalls.tell(held.gang)
+    for key in held.expected:
+        if key in view.gangs:
+            view.shortfalls.tell(view.gangs[key])
     if held.written is not None or _kept_before(held.gang):
         yield Keep(held.gang.key, None)
 

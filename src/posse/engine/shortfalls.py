@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from itertools import islice
 
 import numpy as np
@@ -226,6 +226,16 @@ class Shortfalls:
             if self._in_line.get(key) == rank:
                 del self._in_line[key]
         return None
+
+    def first_few(self, queue: str, number: int) -> list[Gang]:
+        """The first gangs of the queue that wait for their minimum, in order."""
+        found: list[Gang] = []
+        for rank, key in nsmallest(2 * number, self._lines.get(queue, [])):
+            shortfall = self._of.get(key)
+            gang = None if shortfall is None else shortfall.gangs[key]
+            if gang is not None and gang.facts is not None and gang.rank == rank:
+                found.append(gang)
+        return found[:number]
 
     def pass_over(self, queue: str) -> None:
         """The first of the queue is not to count until its ground changes, or it itself does."""
