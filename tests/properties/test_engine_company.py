@@ -251,7 +251,7 @@ def _can_start_in(world: World, order: list[PodFacts]) -> bool:
 @given(worlds(simple=True))
 def test_one_pass_and_pod_by_pod_agree(world: World) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relating, "_search", _nothing)
+        patch.setattr(relating, "scout", _nothing)
         at_once = started(world)
         patch.setattr(relating, "_even", lambda *_: None)
         patch.setattr(relating._Attempt, "_at_once", lambda *_: (1, 1))

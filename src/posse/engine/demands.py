@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.engine.columns import Rows
+from posse.engine.columns import Columns, Rows
 from posse.engine.gangs import Gang, Member, by_role
 from posse.engine.seating import Seating
 
@@ -41,6 +41,10 @@ class Demand:
     def total(self) -> int:
         """Seats there are for it."""
         return self.seating.total(self.within)
+
+    def rows(self, columns: Columns) -> Rows:
+        """Those it may use, in the order they are preferred in."""
+        return columns.by_name() if self.within is None else self.within
 
     def held(self) -> list[int]:
         """Rows held for it that it may use."""

@@ -11,7 +11,7 @@ room for all of them is tried first. What these attempts leave, a bounded search
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from posse.engine.facts import LARGEST
 from posse.engine.gangs import Member
 from posse.engine.packing import Allowance
 from posse.engine.policy import Policy
+from posse.engine.scouting import scout
 from posse.engine.searching import Found
 from posse.engine.seating import Seats
 from posse.engine.view import View
 
 _MOST_OPENINGS = 32
-_MOST_SEARCHED = 40
 # Pods of one gang that are seated by what they merely prefer: it takes a look at each.
 _MOST_HEEDED = 500
 
@@ -74,7 +74,7 @@ def pack(
         found = attempt.anywhere(asked, need, elastic)
     if found is not None or (len(asked) == 1 and attempt.exact):
         return found, True
-    return _search(view, asked, need, policy)
+    return scout(view, asked, need, policy)
 
 
 def pack_more(
@@ -115,7 +115,7 @@ def why_not(view: View, demand: Demand, number: int) -> tuple[int, list[tuple[in
         seated = len(attempt.fill(demand, number, 0))
         if seated >= len(demand.members):
             return seated, []
-        left = _rows(view, demand)
+        left = demand.rows(view.columns)
         left = left[demand.seating.seats()[left] > 0]
         reasons: list[tuple[int, str]] = []
         for rule in attempt.company.rules(demand.members[seated]):
@@ -218,7 +218,7 @@ class _Attempt:
 
     def _together(self, demand: Demand, keys: tuple[str, ...]) -> list[Rows]:
         """The rows of each domain of all these labels that has room, the smallest room first."""
-        rows = _rows(self.view, demand)
+        rows = demand.rows(self.view.columns)
         # One number for each combination of domains.
         ids = np.zeros(len(rows), np.int64)
         for key in keys:
@@ -250,7 +250,7 @@ class _Attempt:
         return taken
 
     def _next(self, demand: Demand, number: int, at: int) -> Seats | None:
-        rows, most = _rows(self.view, demand), LARGEST
+        rows, most = demand.rows(self.view.columns), LARGEST
         drawn = None
         if demand.members:
             member = demand.members[at]
@@ -323,10 +323,6 @@ class _Attempt:
         return alike
 
 
-def _rows(view: View, demand: Demand) -> Rows:
-    return view.columns.by_name() if demand.within is None else demand.within
-
-
 def _even(rules: list[Rule], rows: Rows) -> Rule | None:
     """The spread that is the only rule among like pods, where every row counts for it."""
     binding = [rule for rule in rules if rule.binding]
@@ -342,107 +338,3 @@ def _left(rows: Rows, rules: list[Rule]) -> Rows:
     for rule in rules:
         rows = rows[rule.left[rows]]
     return rows
-
-
-# -- the last resort -------------------------------------------------------------------------
-
-
-class _OutOfSteps(Exception):
-    pass
-
-
-def _search(
-    view: View, demands: list[Demand], need: int, policy: Policy
-) -> tuple[Found | None, bool]:
-    """Look at every placement, up to a bound; rows that nothing tells apart are looked at once."""
-    pods = need + sum(demand.wanted for demand in demands if demand.announced)
-    if pods > _MOST_SEARCHED or not policy.search_steps:
-        return None, False
-    steps = policy.search_steps
-    for order in packing.orders(view, demands):
-        hunt = _Hunt(view, Company(view), order, steps)
-        with view.tentatively() as attempt:
-            try:
-                if hunt.demand(0, need):
-                    attempt.keep()
-                    return hunt.found, True
-            except _OutOfSteps:
-                return None, False
-        steps = hunt.steps
-    return None, True
-
-
-@dataclass
-class _Hunt:
-    view: View
-    company: Company
-    demands: list[Demand]
-    steps: int
-    found: Found = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        # Every tally is there from the start: what tells two rows apart must not grow later.
-        for demand in self.demands:
-            self.found[demand] = []
-            for member in demand.members:
-                for _ in self.company.rules(member):
-                    pass
-        columns = {at for demand in self.demands for at in demand.seating.columns.tolist()}
-        self.columns: Rows = np.array(sorted(columns), np.intp)
-        self.later = [
-            sum(d.most for d in self.demands[at + 1 :] if not d.announced)
-            for at in range(len(self.demands))
-        ]
-
-    def demand(self, at: int, need: int) -> bool:
-        """Seat the demands from `at` on; `need` waiting members are still to be seated."""
-        if at == len(self.demands):
-            return need == 0
-        demand = self.demands[at]
-        if demand.announced:
-            return self._pods(at, demand.wanted, need)
-        least = max(demand.least, need - self.later[at])
-        return any(
-            self._pods(at, number, need - number)
-            for number in range(min(demand.most, need), least - 1, -1)
-        )
-
-    def _pods(self, at: int, left: int, need: int) -> bool:
-        if left == 0:
-            return self.demand(at + 1, need)
-        demand = self.demands[at]
-        member = demand.members[len(self.found[demand])] if demand.members else None
-        rows = _rows(self.view, demand)
-        rows = rows[demand.seating.seats()[rows] > 0]
-        if member is not None:
-            rows = rows[self.company.left(member)[rows]]
-        tried: set[object] = set()
-        for row in rows.tolist():
-            kind = self._kind(row)
-            if kind in tried:
-                continue
-            tried.add(kind)
-            if self.steps == 0:
-                raise _OutOfSteps
-            self.steps -= 1
-            mark = self.company.mark()
-            with self.view.tentatively() as attempt:
-                packing.count(self.view, demand, Seats.one(row))
-                self.found[demand].append(row)
-                if member is not None:
-                    self.company.seat(member, row)
-                if self._pods(at, left - 1, need):
-                    attempt.keep()
-                    return True
-            self.found[demand].pop()
-            self.company.back_to(mark)
-        return False
-
-    def _kind(self, row: int) -> object:
-        free = self.view.columns.free_at(np.array([row], np.intp), self.columns)
-        usable = tuple(
-            bool(demand.seating.eligibility.bars()[row] == 0)
-            and (demand.within is None or row in demand.within)
-            for demand in self.demands
-        )
-        return tuple(free[0].tolist()), usable, self.company.kind(row)
