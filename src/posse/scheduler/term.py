@@ -112,12 +112,12 @@ class Term:
         self._budgets = self._cache(POD_DISRUPTION_BUDGET, PodDisruptionBudget, reader.budget)
         self._hypernodes = self._cache(HYPER_NODE, HyperNode, reader.hypernode)
         self._storage: list[Cache[Any]] = [
-            self._cache(STORAGE_CLASS, StorageClass, reader.storage_class),
-            self._cache(CSI_DRIVER, CsiDriver, reader.csi_driver),
-            self._cache(CSI_STORAGE_CAPACITY, CsiStorageCapacity, reader.csi_capacity),
-            self._cache(CSI_NODE, CsiNode, reader.csi_node),
-            self._cache(PERSISTENT_VOLUME, PersistentVolume, reader.volume),
-            self._cache(PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, reader.claim),
+            self._cache(STORAGE_CLASS, StorageClass, reader.storage.storage_class),
+            self._cache(CSI_DRIVER, CsiDriver, reader.storage.csi_driver),
+            self._cache(CSI_STORAGE_CAPACITY, CsiStorageCapacity, reader.storage.csi_capacity),
+            self._cache(CSI_NODE, CsiNode, reader.storage.csi_node),
+            self._cache(PERSISTENT_VOLUME, PersistentVolume, reader.storage.volume),
+            self._cache(PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim, reader.storage.claim),
         ]
         submit: Callable[[Order], None]
         evict: Callable[[Eviction], None]
@@ -139,7 +139,7 @@ class Term:
                 claimer=Claimer(
                     connection,
                     world,
-                    reader.shelves,
+                    reader.storage.shelves,
                     reader.pod_of,
                     reader.labels_of,
                     patience=config.claim_patience,

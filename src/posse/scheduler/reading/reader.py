@@ -11,7 +11,6 @@ spec reads the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
 
 import msgspec
 
@@ -26,14 +25,6 @@ from posse.objects.meta import Key, ObjectMeta
 from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
-from posse.objects.volumes import (
-    CsiDriver,
-    CsiNode,
-    CsiStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-)
 from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.groups import read_group, speaking
@@ -49,11 +40,9 @@ from posse.scheduler.reading.pods import (
 )
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.queues import is_open, read_queue, selects_namespaces
+from posse.scheduler.reading.storage import Storage
 from posse.scheduler.reading.topologies import read_hypernode
-from posse.scheduler.reading.volumes import NotYet, Shelves
-
-K = TypeVar("K")
-V = TypeVar("V")
+from posse.scheduler.reading.volumes import NotYet
 
 
 class _Known(msgspec.Struct):
@@ -78,7 +67,7 @@ class Reader:
         self._shapes = Shapes()
         self._pods: dict[str, _Known] = {}
         self._nodes: dict[str, Node] = {}
-        self.shelves = Shelves(self._nodes)
+        self.storage = Storage(self._nodes, self._read_again, self._limits_changed)
         self._classes: dict[Key, PriorityClass] = {}
         self._told: dict[str, GroupFacts] = {}
         self._touched: dict[str, None] = {}
@@ -106,7 +95,7 @@ class Reader:
             self._taking.pop(name, None)
             self._quarantine.discharge(change.old.metadata.uid)
             self._view.remove_node(name)
-            self._read_again(self.shelves.unbound())
+            self._read_again(self.storage.shelves.unbound())
 
     def group(self, change: Change[PodGroup], kind: Kind = POD_GROUP) -> None:
         group = change.new or change.old
@@ -209,49 +198,6 @@ class Reader:
         elif change.old is not None:
             self._classes.pop(change.old.key, None)
         self._touch_all()
-
-    def claim(self, change: Change[PersistentVolumeClaim]) -> None:
-        claim = change.new or change.old
-        if claim is not None:
-            _keep(self.shelves.claims, claim.key, change.new)
-            self._read_again([claim.key])
-
-    def volume(self, change: Change[PersistentVolume]) -> None:
-        volume = change.new or change.old
-        if volume is None:
-            return
-        _keep(self.shelves.volumes, volume.metadata.name, change.new)
-        owner = volume.spec.claim_ref
-        if owner is not None:
-            self._read_again([(owner.namespace, owner.name)])
-        else:
-            self._read_again(self.shelves.naming(volume.metadata.name))
-
-    def storage_class(self, change: Change[StorageClass]) -> None:
-        if (known := change.new or change.old) is not None:
-            _keep(self.shelves.classes, known.metadata.name, change.new)
-            self._read_again(self.shelves.unbound())
-
-    def csi_driver(self, change: Change[CsiDriver]) -> None:
-        if (driver := change.new or change.old) is not None:
-            _keep(self.shelves.drivers, driver.metadata.name, change.new)
-            self._read_again(self.shelves.unbound())
-
-    def csi_capacity(self, change: Change[CsiStorageCapacity]) -> None:
-        if (capacity := change.new or change.old) is not None:
-            _keep(self.shelves.capacities, capacity.key, change.new)
-            self._read_again(self.shelves.unbound())
-
-    def csi_node(self, change: Change[CsiNode]) -> None:
-        """How many volumes a node takes. Most drivers say so on all their nodes or on none."""
-        if (node := change.new or change.old) is None:
-            return
-        if self.shelves.set_limits(node.metadata.name, change.new):
-            for each in self._nodes.values():
-                self._set_node(each)
-            self._read_again(self.shelves.in_use())
-        elif found := self._nodes.get(node.metadata.name):
-            self._set_node(found)
 
     def undecodable(self, nodes: Mapping[Key, str]) -> None:
         """The pods that are no pods to us, each with its node ("" for none), as they are now."""
@@ -383,7 +329,7 @@ class Reader:
         lacking = ""
         if not place.finished and (gang is not None or pod.spec.node_name):
             if pod.spec.volumes:
-                self.shelves.use(pod)
+                self.storage.shelves.use(pod)
             try:
                 shape, problem = self._shape_of(pod, known)
             except NotYet as claim:
@@ -419,7 +365,7 @@ class Reader:
         if known is None:
             return
         self._spoil(known.pod.spec.node_name, uid, False)
-        self.shelves.leave(known.pod)
+        self.storage.shelves.leave(known.pod)
         self._quarantine.discharge(uid)
         self._view.remove_pod(uid)
         self._part(known, None, uid)
@@ -432,15 +378,20 @@ class Reader:
     def _shape_of(self, pod: Pod, known: _Known | None) -> tuple[Shape | None, str]:
         if known is not None and known.shape is not None and _says_the_same(known.pod, pod):
             return known.shape, ""
-        volumes = self.shelves.read(pod) if pod.spec.volumes else None
+        volumes = self.storage.shelves.read(pod) if pod.spec.volumes else None
         try:
             return self._shapes.of(pod, volumes), ""
         except Unreadable as error:
             return None, str(error)
 
+    def _limits_changed(self, node: str | None) -> None:
+        """What a node attaches has changed; None: what all of them do."""
+        for each in self._nodes.values() if node is None else filter(None, [self._nodes.get(node)]):
+            self._set_node(each)
+
     def _read_again(self, claims: list[Key]) -> None:
         """What these claims say has changed, and with it the shapes of the pods that use them."""
-        for uid in self.shelves.users(claims):
+        for uid in self.storage.shelves.users(claims):
             known = self._pods[uid]
             known.shape, ahead = None, known.ahead
             self._remember(known.pod)
@@ -463,7 +414,9 @@ class Reader:
     def _set_node(self, node: Node) -> None:
         name = node.metadata.name
         trusted = name not in self._spoilers and name not in self._undecodable.values()
-        facts, why = read_node(node, trusted=trusted, attachable=self.shelves.attachable(name))
+        facts, why = read_node(
+            node, trusted=trusted, attachable=self.storage.shelves.attachable(name)
+        )
         if why:
             self._quarantine.admit(NODE, node, node.metadata.uid, why)
         else:
@@ -497,10 +450,3 @@ def _older(one: ObjectMeta, other: ObjectMeta) -> bool:
 def _says_the_same(one: Pod, other: Pod) -> bool:
     """Whether two versions of a pod ask for the same."""
     return one.spec == other.spec and one.metadata.labels == other.metadata.labels
-
-
-def _keep(known: dict[K, V], key: K, value: V | None) -> None:
-    if value is None:
-        known.pop(key, None)
-    else:
-        known[key] = value
