@@ -104,7 +104,8 @@ async def test_a_restart_while_one_list_is_slow(rig: Rig, kind: str) -> None:
     rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
     rig.api.put("podgroups", group("old", 1, queue="q") | {"status": {"phase": "Running"}})
     rig.api.put("pods", pod("old-0", "old", nodeName="n0") | {"status": {"phase": "Running"}})
-    for name, like in (("low", {}), ("high", {"priorityClassName": "high"})):
+    classes: dict[str, dict[str, Any]] = {"low": {}, "high": {"priorityClassName": "high"}}
+    for name, like in classes.items():
         rig.api.put("podgroups", group(name, 1, queue="q", **like))
         rig.api.put("pods", pod(f"{name}-0", name, scheduler="posse"))
     rig.api.fault = on(f"/{kind}$", "drop", "GET")
