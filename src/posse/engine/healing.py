@@ -65,7 +65,7 @@ def _let_go_in_the_end(gang: Gang) -> bool:
     assert gang.facts is not None
     if not (gang.facts.recreated and gang.muster.seated):
         return False
-    return gang.half_bound or gang.lost() or not gang.short and not gang.owed
+    return gang.half_bound or gang.lost() or not (gang.short or gang.owed)
 
 
 def _lapse(view: View, policy: Policy, now: float) -> None:
