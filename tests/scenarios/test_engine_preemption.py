@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from posse.engine.decisions import Reason
-from posse.engine.facts import BudgetFacts, Keeps, Purpose
+from posse.engine.facts import BudgetFacts, Keeps, Purpose, QueueFacts
 from posse.engine.policy import Policy
 from posse.engine.terms import Requirement, Selector
 from tests.scenarios.language import (
@@ -491,6 +491,27 @@ SCENARIOS = [
             ended("old"),
         ],
         then=[Turn([ends("old-worker-0")], [starts("new", 2)])],
+    ),
+    Scenario(
+        "what was made for a gang is not kept for it once its queue has closed",
+        nodes=nodes(1, gpus=8),
+        queues=[QueueFacts("q")],
+        gangs=[
+            low("old", "node-0", queue="q"),
+            gang("new", workers=1, gpus=8, priority=5, queue="q"),
+        ],
+        expect=[evicts("new", {"old": 1}), waits("new", reason=RESERVED), ended("old")],
+        then=[
+            Turn(
+                [arrives(QueueFacts("q", open=False)), arrives(gang("small", workers=1, gpus=1))],
+                [
+                    keeps("new"),
+                    waits("small"),
+                    waits("new", reason=Reason.QUEUE_CLOSED),
+                ],
+            ),
+            Turn([ends("old-worker-0")], [starts("small", 1)]),
+        ],
     ),
     Scenario(
         "two that may not both have it: the first in order gets the victims",

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from posse.engine.admitting import refusal
-from posse.engine.decisions import Evict, Keep, Start, Victim
+from posse.engine.decisions import Evict, Keep, Reason, Start, Victim
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.gangs import Gang, Hold, Member, Rank, made
 from posse.engine.making import awaited
@@ -79,22 +79,29 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
 
 
 def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
-    """Room that did not come free in time is not waited for any longer.
+    """Room that did not come free in time is not waited for any longer, nor is it kept for a gang
+    whose queue has closed.
 
     Whoever should have gone and is still there is not counted on again, whoever plans.
     """
-    late = [
-        gang
-        for gang in view.holding.values()
-        if gang.kept_until is not None and gang.kept_until <= now and made(gang)
-    ]
-    for gang in sorted(late, key=lambda gang: gang.key):
-        for member in awaited(view, gang):
-            view.despair_of(member)
+    for gang in sorted(view.holding.values(), key=lambda gang: gang.key):
+        if not made(gang):
+            continue
+        if gang.kept_until is not None and gang.kept_until <= now:
+            for member in awaited(view, gang):
+                view.despair_of(member)
+        elif not _shut_out(view, gang):
+            continue
         view.set_holds(gang, [hold for hold in gang.holds if hold not in made(gang)])
         gang.kept_until, gang.awaits = None, ()
         view.stir(gang)
         yield Keep(gang.key, None)
+
+
+def _shut_out(view: View, gang: Gang) -> bool:
+    """Whether its queue would not let it start, room or not."""
+    refused = refusal(view, gang)
+    return refused is not None and refused.reason is not Reason.INCOMPLETE
 
 
 def wake_at(view: View) -> float | None:

@@ -394,6 +394,7 @@ class _Trials:
     def begun(self) -> Iterator[None]:
         """What is on its way out is gone already, for the length of the block."""
         columns, departing = self._view.columns, list(self._view.departing.values())
+        moves = columns.moves
         with self._view.tentatively():
             rows = np.flatnonzero(columns.leaving[: len(columns.names)].any(axis=1))
             if len(rows):
@@ -405,6 +406,14 @@ class _Trials:
                 yield
             finally:
                 self._part(departing, 1)
+                if columns.moves != moves:
+                    self._nobody_moved(moves)
+
+    def _nobody_moved(self, since: int) -> None:
+        """All sit where they sat before: that is no news to those who mind their company."""
+        for shortfall in self._view.shortfalls.each():
+            if shortfall.moves is not None and shortfall.moves >= since:
+                shortfall.moves = self._view.columns.moves
 
     def fits(self) -> Placement | None:
         if any(seating.total() < number for seating, number in self.least.items()):
