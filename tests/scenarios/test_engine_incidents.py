@@ -1,10 +1,13 @@
 """States that broke other gang schedulers, by the issue that told of them.
 
-Each scenario begins with the issues that it retells.
+Each scenario begins with the issues that it retells. What is about requests, crashes, clocks or
+the door is told elsewhere; at the end stands all that must be told, and where.
 """
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -686,3 +689,143 @@ def begun(view: View, policy: Policy, now: float, gang: str) -> bool:
         check_promises(view, decision, full)
         found = found or (isinstance(decision, Start) and decision.gang == gang)
     return found
+
+
+# -- everything that must be told ----------------------------------------------------------------
+
+ISSUES: dict[str, tuple[str, ...]] = {
+    "no partial gang": (
+        "volcano#6010",
+        "volcano#2462",
+        "volcano#3373",
+        "scheduler-plugins#930",
+        "koordinator#872",
+        "volcano#4383",
+        "kube-batch#938",
+    ),
+    "no overcommit": (
+        "volcano#5174",
+        "volcano#2821",
+        "kubernetes#45220",
+        "volcano#1417",
+        "volcano#1383",
+        "volcano#2999",
+        "kubernetes#136782",
+        "kubernetes#60469",
+        "volcano#3138",
+        "volcano#5767",
+    ),
+    "quota": ("volcano#1860", "volcano#1410", "kueue#1450", "volcano#4673", "volcano#5006"),
+    "no starvation, no deadlock": (
+        "volcano#5805",
+        "volcano#2037",
+        "scheduler-plugins#713",
+        "scheduler-plugins#114",
+        "volcano#3095",
+        "volcano#2235",
+        "volcano#748",
+        "kai#2075",
+        "kueue#12656",
+    ),
+    "others end only where that places somebody": (
+        "volcano#5011",
+        "volcano#4926",
+        "volcano#377",
+        "volcano#4947",
+        "kueue#3779",
+        "kueue#7101",
+        "volcano#5984",
+        "kubernetes#92600",
+        "kubernetes#95752",
+        "kai#2115",
+        "volcano#2685",
+    ),
+    "once, and by one": (
+        "kueue#10495",
+        "training-operator#1306",
+        "volcano#2284",
+        "volcano#5385",
+        "kueue#8186",
+    ),
+    "nodes, inputs, what one thing may harm": (
+        "volcano#1492",
+        "kubernetes#94437",
+        "training-operator#1101",
+        "volcano#721",
+        "volcano#3734",
+        "kai#227",
+        "volcano#1073",
+        "volcano#3659",
+        "CVE-2026-40886",
+    ),
+}
+
+_SCHEDULER = "unit/scheduler/test_scheduler_incidents.py"
+_BINDS = "unit/scheduler/test_scheduler_faults.py"
+_RECOVERY = "unit/scheduler/test_scheduler_recovery.py"
+_CLUSTER = "cluster/test_cluster_faults.py"
+_STORIES = "cluster/test_cluster_retold.py"
+_DOOR = "unit/admission/test_admission_jobs.py"
+
+ELSEWHERE = {
+    "volcano#4383": (_SCHEDULER, "test_a_step_before_the_binds_fails"),
+    "volcano#5174": (_SCHEDULER, "test_a_restart_while_one_list_is_slow"),
+    "volcano#2821": (_SCHEDULER, "test_a_restart_while_events_are_slow"),
+    "kubernetes#45220": (_SCHEDULER, "test_a_restart_while_one_list_is_slow"),
+    "kubernetes#136782": (_SCHEDULER, "test_a_leader_dies_with_binds_in_flight"),
+    "kueue#1450": (_SCHEDULER, "test_a_restart_while_one_list_is_slow"),
+    "volcano#5385": (
+        _STORIES,
+        "test_a_running_gang_that_loses_a_pod_heals_before_others_are_served",
+    ),
+    "training-operator#1101": (_DOOR, "test_a_job_that_can_never_run_is_refused"),
+    "volcano#721": (_DOOR, "test_a_generated_name_is_judged_by_its_length"),
+    "volcano#3734": (
+        "kubernetes/test_kubernetes_admission.py",
+        "test_a_day_without_it_loses_nothing",
+    ),
+    "kai#227": (
+        "unit/admission/test_admission_installation.py",
+        "test_pods_are_asked_about_only_where_they_are_ours",
+    ),
+    "volcano#1073": (_SCHEDULER, "test_a_claim_that_does_not_exist"),
+    "volcano#3659": (_DOOR, "test_a_job_that_can_never_run_is_refused"),
+    "CVE-2026-40886": (_STORIES, "test_one_malformed_annotation_stops_nobody"),
+}
+
+FAULTS = {
+    "watch closed": (_BINDS, "test_watches_that_close_lose_nothing"),
+    "410 Gone": (_SCHEDULER, "test_everything_that_a_lost_watch_kept_back"),
+    "409": (_BINDS, "test_a_stale_version_is_read_back_and_tried_with_the_fresh_one"),
+    "429 with Retry-After": (_SCHEDULER, "test_a_server_that_says_when_to_come_back"),
+    "5xx": (_BINDS, "test_whatever_happens_to_binds_each_pod_is_bound_once"),
+    "timeout after commit": (_BINDS, "test_a_bind_whose_answer_was_lost_is_not_sent_again"),
+    "slow store": (_SCHEDULER, "test_a_slow_store"),
+    "crash after bind k of n": (_RECOVERY, "test_a_gang_cut_short_after_any_bind_is_made_whole"),
+    "controllers crash between pods": (_CLUSTER, "test_controllers_that_die_between_two_pods"),
+    "node goes mid-gang": (_SCHEDULER, "test_a_node_goes_in_mid_gang"),
+    "OOM in a full cluster": (_SCHEDULER, "test_a_member_killed_for_its_memory_in_a_full_cluster"),
+    "clock skew": (_SCHEDULER, "test_the_servers_clock_is_hours_off"),
+    "two leaders": (_SCHEDULER, "test_two_leaders_of_two_leases_and_one_slot"),
+    "bad manifests": (
+        "cluster/test_cluster_bad_input.py",
+        "test_an_object_that_makes_no_sense_is_refused",
+    ),
+    "huge manifests": (_SCHEDULER, "test_thousands_of_annotations_and_one_huge_pod"),
+}
+
+
+def test_every_incident_is_told() -> None:
+    names = [scenario.name for scenario in SCENARIOS] + [name for name, *_ in STREAMS]
+    told = {issue for name in names for issue in name.partition(": ")[0].split(", ")}
+    issues = [issue for several in ISSUES.values() for issue in several]
+    assert [issue for issue in issues if issue not in told and issue not in ELSEWHERE] == []
+    assert [issue for issue in ELSEWHERE if issue not in issues] == []
+
+
+@pytest.mark.parametrize("what", [*ELSEWHERE, *FAULTS])
+def test_what_is_told_elsewhere_is_told_there(what: str) -> None:
+    file, test = (ELSEWHERE | FAULTS)[what]
+    module = ast.parse((Path(__file__).parents[1] / file).read_text())
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    assert test in [each.name for each in module.body if isinstance(each, functions)]

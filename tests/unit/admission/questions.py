@@ -62,7 +62,7 @@ def template(container: str = "main", **fields: Any) -> Object:
 
 
 def mpi_job(
-    workers: int = 2, name: str = "train", run: Object | None = None, **spec: Any
+    workers: int | None = 2, name: str = "train", run: Object | None = None, **spec: Any
 ) -> Object:
     return {
         "apiVersion": MPI_JOB.api_version,

@@ -42,6 +42,7 @@ async def test_a_sound_job_passes(job: Object) -> None:
 
 BROKEN: list[tuple[str, Object, str]] = [
     ("no workers", mpi_job(0), "spec.mpiReplicaSpecs[Worker].replicas"),
+    ("workers that nobody counted", mpi_job(None), "spec.mpiReplicaSpecs[Worker].replicas"),
     ("too many workers", mpi_job(200_000), "spec.mpiReplicaSpecs[Worker].replicas"),
     ("an unknown MPI", mpi_job(mpiImplementation="Other"), "spec.mpiImplementation"),
     ("no launcher", mpi_job(mpiReplicaSpecs={}), "spec.mpiReplicaSpecs[Launcher]"),
