@@ -103,13 +103,26 @@ class Neighbours:
             self.sitting[gang] = self.sitting.get(gang, 0) + 1
         elif member.seating.asks_devices:
             self.foreign[member.facts.uid] = member
+        self._enter(member)
+
+    def seat_all(self, gang: str, members: list[Member]) -> None:
+        """These pods of one gang came to the nodes of their rows."""
+        if not members:
+            return
+        self._columns.moves += len(members)
+        self.sitting[gang] = self.sitting.get(gang, 0) + len(members)
+        if self._labelled or any(member.seating.related for member in members):
+            for member in members:
+                self._enter(member)
+
+    def _enter(self, member: Member) -> None:
+        """Under what it says, and under the labels that were asked for."""
         if member.seating.related:
             self._note(member)
-        if self._labelled:
-            for key, values in self._labelled.items():
-                value = member.facts.labels.get(key)
-                if value is not None:
-                    values.setdefault(value, {})[member.facts.uid] = member
+        for key, values in self._labelled.items():
+            value = member.facts.labels.get(key)
+            if value is not None:
+                values.setdefault(value, {})[member.facts.uid] = member
 
     def unseat(self, member: Member) -> None:
         self._columns.moves += 1

@@ -133,9 +133,9 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     view.record_holds(gang, placement.holds)
     view.hunting.note(gang)
     gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
-    for member, row in placement.seats:
-        view.assume(member, row)
-        if gang.vacancies:
+    view.assume(gang, placement.seats)
+    if gang.vacancies:
+        for member, row in placement.seats:
             gang.fill(member.facts.role, view.columns.names[row])
     gang.forget_muster()
     gang.dismissed = False

@@ -324,11 +324,13 @@ class View:
         for hold in old:
             self.columns.unrefer(hold.row)
 
-    def assume(self, member: Member, row: int) -> None:
-        """This member sits there; the columns already count it."""
-        self.columns.refer_again(row)
-        member.row, member.assumed = row, True
-        self.neighbours.seat(member)
+    def assume(self, gang: Gang, seats: list[tuple[Member, int]]) -> None:
+        """These members of the gang sit there; the columns already count them."""
+        refer_again = self.columns.refer_again
+        for member, row in seats:
+            refer_again(row)
+            member.row, member.assumed = row, True
+        self.neighbours.seat_all(gang.key, [member for member, _ in seats])
 
     def leave(self, member: Member) -> None:
         """This member is let go; until it is gone, its room is on the way out."""
