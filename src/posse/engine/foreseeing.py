@@ -66,6 +66,20 @@ class Timeline:
         dates = {end: None for _, end in self._ends if end < NEVER} | ({now: None} if going else {})
         self.dates = sorted(dates)
 
+    def unknown_in(self, queue: str) -> int:
+        """How many of them are in this queue, or in one that is part of it."""
+        below: dict[str, bool] = {}
+        number = 0
+        for gang, end in self._ends:
+            if end < NEVER or gang.facts is None:
+                continue
+            name = gang.facts.queue
+            if name not in below:
+                lineage = self._view.tree.queue(name).lineage()
+                below[name] = any(each.name == queue for each in lineage)
+            number += below[name]
+        return number
+
     @cached_property
     def _groups(self) -> list[_Group]:
         seats: dict[Seating, tuple[list[int], list[float]]] = {}

@@ -58,6 +58,9 @@ class Reservation:
 class Reservations:
     def __init__(self) -> None:
         self.by_queue: dict[str, Reservation] = {}
+        # Who ends when, and of which moment that is.
+        self.timeline: object = None
+        self.moment: Inputs = ()
 
     def of(self, gang: Gang) -> Reservation | None:
         found = None if gang.facts is None else self.by_queue.get(gang.facts.queue)

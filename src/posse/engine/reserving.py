@@ -242,7 +242,7 @@ def _reserve(view: View, gang: Gang, policy: Policy, now: float) -> Generator[Ke
         _look_again(view, held)
         return True
     before = _told(held)
-    timeline = Timeline(view, now)
+    timeline = _timeline(view, now)
     held.inputs = inputs_of(view, gang)
     held.stale_at = next((date for date in timeline.dates if date > now), NEVER)
     with view.tentatively():
@@ -274,7 +274,13 @@ def _foresee(view: View, held: Reservation, policy: Policy, timeline: Timeline, 
     gang = held.gang
     assert gang.facts is not None
     found = earliest(view, gang, policy, timeline)
-    held.unknown = timeline.unknown
+    blocked = view.shortfalls.of(gang)
+    quota = None if blocked is None else blocked.quota
+    if quota is None or quota.queue is None:
+        held.unknown = timeline.unknown
+    else:
+        # Only what its queue gives back helps it.
+        held.unknown = timeline.unknown_in(quota.queue)
     if found is not None:
         held.starts_at, held.gathers = found.date, False
         held.seats, held.room, held.awaited = found.seats, found.room, found.awaited
@@ -378,6 +384,17 @@ def _look_again(view: View, held: Reservation) -> None:
     if held.room is not None and view.columns.last_freed > held.seen:
         held.seen = view.columns.last_freed
         view.stir(held.gang)
+
+
+def _timeline(view: View, now: float) -> Timeline:
+    """Of one moment there is one for all."""
+    moment: Inputs = (view.columns.moves, view.columns.last_altered, view.estimates, now)
+    known = view.reservations.timeline
+    if isinstance(known, Timeline) and view.reservations.moment == moment:
+        return known
+    timeline = view.reservations.timeline = Timeline(view, now)
+    view.reservations.moment = moment
+    return timeline
 
 
 def _due(held: Reservation, policy: Policy, now: float) -> bool:
