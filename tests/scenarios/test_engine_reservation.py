@@ -19,6 +19,7 @@ from tests.scenarios.language import (
     node,
     nodes,
     pod,
+    queue,
     starts,
     vanishes,
     waits,
@@ -231,6 +232,54 @@ FORESEEN = [
             starts("brief", 1),
             waits("big", because="about 00:10 UTC", reason=Reason.QUOTA),
             reserved("vague", "waits behind team/big"),
+        ],
+    ),
+]
+
+ACROSS = [
+    Scenario(
+        "a queue whose turn is later starts around it too",
+        queues=[queue("here"), queue("there")],
+        nodes=nodes(4, gpus=1),
+        gangs=[
+            job("x", 1, lasts=600, on=["node-0"], queue="there"),
+            job("y", 1, lasts=HOUR, on=["node-1"], queue="there"),
+            job("big", 3, queue="here", age=9),
+            job("vague", 1, queue="there", age=99),
+            job("brief", 1, queue="there", lasts=60),
+        ],
+        expect=[
+            starts("brief", 1),
+            waits("big", because="about 00:10 UTC"),
+            reserved("vague", "waits behind team/big"),
+        ],
+    ),
+    Scenario(
+        "a queue whose turn is earlier is not kept waiting",
+        queues=[queue("here"), queue("there")],
+        nodes=nodes(4, gpus=1),
+        gangs=[
+            job("x", 1, lasts=600, on=["node-0"], queue="here"),
+            job("y", 1, lasts=HOUR, on=["node-1"], queue="here"),
+            job("big", 3, queue="here", age=9),
+            job("vague", 1, queue="there"),
+        ],
+        expect=[starts("vague", 1), waits("big", because="about 01:00 UTC")],
+    ),
+    Scenario(
+        "each queue has its first in line, and one does not count on the other's room",
+        queues=[queue("here"), queue("there")],
+        nodes=nodes(3, gpus=1),
+        gangs=[
+            job("x", 2, lasts=600, on=["node-0", "node-1"], queue="here"),
+            job("y", 1, lasts=HOUR, on=["node-2"], queue="there"),
+            job("pair", 2, queue="here", age=9),
+            job("one", 1, queue="there"),
+        ],
+        expect=[
+            # Its queue has less: it comes first.
+            waits("one", because="about 00:10 UTC"),
+            waits("pair", because="about 01:00 UTC"),
         ],
     ),
 ]
@@ -454,6 +503,9 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("scenario", FORESEEN + BEHIND + UNKNOWN, ids=lambda each: each.name)
+SCENARIOS = FORESEEN + ACROSS + BEHIND + UNKNOWN
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 def test_reservation(scenario: Scenario) -> None:
     scenario.play()

@@ -177,7 +177,7 @@ def _first(view: View, queue: str) -> Gang | None:
 
 def _ground(view: View, queue: str) -> Inputs:
     """What must change before those who could not start on empty nodes can."""
-    return view.columns.last_altered, id(view.queues.get(queue))
+    return view.columns.last_altered, view.queues.get(queue)
 
 
 def _fixed(view: View, gang: Gang) -> Inputs:
