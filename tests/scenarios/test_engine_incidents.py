@@ -70,6 +70,10 @@ def alone(team: Team, app: str = "db") -> Team:
     return Team(team.group, pods)
 
 
+def labelled(team: Team, **labels: str) -> Team:
+    return Team(team.group, [replace(each, labels=labels) for each in team.pods])
+
+
 def sharing(team: Team, claim: str) -> Team:
     """Its pods use a claim that one pod at a time may use."""
     shared = Relations(claims=(claim,))
@@ -184,7 +188,7 @@ SCENARIOS = [
             Turn(
                 [
                     # An event written before the bind says that the pod has no node.
-                    arrives(gang("slow", workers=1, gpus=1, recreated=False)),
+                    arrives(labelled(gang("slow", workers=1, gpus=1), stage="early")),
                     arrives(gang("next", workers=1, gpus=1)),
                 ],
                 [waits("next", because="0 are free of 1")],

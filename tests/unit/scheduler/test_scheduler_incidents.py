@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,8 @@ import pytest
 
 from posse.engine.policy import Policy
 from posse.kube.transport import Response
-from tests.unit.scheduler.double import Fault, Write
+from posse.world import World
+from tests.unit.scheduler.double import Api, Fault, Write
 from tests.unit.scheduler.rig import GPU, Rig, crash, group, node, pod
 
 pytestmark = pytest.mark.looptime
@@ -100,13 +101,13 @@ async def test_a_restart_while_one_list_is_slow(rig: Rig, kind: str) -> None:
     """volcano#5174, volcano#2821, kubernetes#45220, kueue#1450: nothing is decided before all of
     it is known, and then no more than there is room and quota for."""
     rig.nodes(3)
-    rig.api.put("queues", {"metadata": {"name": "q"}, "spec": {"capability": {GPU: "4"}}})
+    rig.api.put("queues", {"metadata": {"name": "default"}, "spec": {"capability": {GPU: "4"}}})
     rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
-    rig.api.put("podgroups", group("old", 1, queue="q") | {"status": {"phase": "Running"}})
+    rig.api.put("podgroups", group("old", 1) | {"status": {"phase": "Running"}})
     rig.api.put("pods", pod("old-0", "old", nodeName="n0") | {"status": {"phase": "Running"}})
     classes: dict[str, dict[str, Any]] = {"low": {}, "high": {"priorityClassName": "high"}}
     for name, like in classes.items():
-        rig.api.put("podgroups", group(name, 1, queue="q", **like))
+        rig.api.put("podgroups", group(name, 1, **like))
         rig.api.put("pods", pod(f"{name}-0", name, scheduler="posse"))
     rig.api.fault = on(f"/{kind}$", "drop", "GET")
     async with rig.running():
@@ -214,6 +215,56 @@ async def test_pods_that_avoid_each_other_and_one_node(rig: Rig) -> None:
         assert rig.api.placed() == {"a": "n0"}
         rig.api.delete("pods", "a")
         await rig.until(lambda: rig.api.placed() == {"b": "n0"})
+
+
+class Late(Api):
+    """Says nothing to binds of one pod, and does what they ask long after."""
+
+    def __init__(self, world: World, name: str, delay: float) -> None:
+        super().__init__(world)
+        self._late = f"/{name}/binding"
+        self._delay = delay
+        self.arriving: list[asyncio.Task[Response]] = []
+
+    async def _answer(self, method: str, path: str, body: bytes | None) -> Response:
+        if not path.endswith(self._late):
+            return await super()._answer(method, path, body)
+        later = super()._answer(method, path, body)
+        self.arriving.append(asyncio.create_task(self._arrive(later)))
+        return Response(0, {}, b"")
+
+    async def _arrive(self, later: Coroutine[Any, Any, Response]) -> Response:
+        await asyncio.sleep(self._delay)
+        return await later
+
+
+async def test_a_bind_that_arrives_after_it_was_given_up(rig: Rig) -> None:
+    """kubernetes#136782: by then its seat is another's, and it must not succeed any more."""
+    rig.api = late = Late(rig.world, "lost-0", 60.0)
+    rig.nodes(1)
+    async with rig.running():
+        rig.gang("lost", 1)
+        await rig.until(lambda: late.arriving)
+        rig.gang("next", 1)
+        await rig.until(lambda: rig.bound_of("next"), within=50)
+        await asyncio.gather(*late.arriving)
+        await rig.settle()
+        assert rig.api.placed() == {"next-0": "n0"}
+    rig.check()
+
+
+async def test_a_bind_that_cannot_be_called_off_may_still_arrive(rig: Rig) -> None:
+    """kubernetes#136782: while it may, its seat is nobody else's."""
+    rig.api = Late(rig.world, "lost-0", 60.0)
+    rig.nodes(1)
+    rig.api.fault = on("pods/lost-0/status$", 500, "PATCH")
+    async with rig.running():
+        rig.gang("lost", 1)
+        await rig.settle(1)
+        rig.gang("next", 1)
+        await rig.settle(120)
+        assert rig.api.placed() == {"lost-0": "n0"}
+    rig.check()
 
 
 # -- no starvation -----------------------------------------------------------------------------
