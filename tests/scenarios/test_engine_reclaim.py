@@ -19,6 +19,7 @@ from tests.scenarios.language import (
     gang,
     member,
     nodes,
+    shape,
     starts,
     waits,
 )
@@ -58,6 +59,13 @@ SCENARIOS = [
                 [waits("a1")],
             ),
         ],
+    ),
+    Scenario(
+        "members that are only announced are part of what a queue asks for",
+        nodes=nodes(4, gpus=8),
+        queues=HALVES,
+        gangs=[*FULL, gang("new", workers=2, gpus=8, queue="b", launcher=shape())],
+        expect=[evicts("new", {"a1": 2}), waits("new", reason=RESERVED), ended("a1")],
     ),
     Scenario(
         "nobody takes more than its due",

@@ -220,8 +220,16 @@ class Ledger:
                 asked[seating.columns] += waiting * seating.amounts
         for hold in gang.holds:
             used[hold.seating.columns] += hold.seating.amounts
+        if gang.facts is not None and gang.facts.expects:
+            self._announce(gang, asked)
         asked += used
         return used, asked
+
+    def _announce(self, gang: Gang, asked: Ints) -> None:
+        """Members that have no pod yet are asked for, too, where no seat is held for them."""
+        for absent in gang.muster.absent:
+            held = sum(1 for hold in gang.holds if hold.announced and hold.role == absent.role)
+            asked[absent.seating.columns] += max(0, absent.count - held) * absent.seating.amounts
 
     def _apply(self, name: str, used: Ints, asked: Ints) -> None:
         queue = self._queues.get(name) or self._phantom(name)
