@@ -13,9 +13,11 @@ from posse.engine.decisions import Start, Wait
 from posse.engine.facts import Topology
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.engine_worlds import Cluster, clusters
 from tests.scenarios.language import Team, check_promises, gang, node, overfull, queue
 
 POLICY = Policy(preemption=False, reclaim=False, reserve_after=1e9, most_overtakes=10**9)
+EAGER = Policy(reserve_after=5.0, most_overtakes=1, release_after=5.0, search_steps=200)
 HOPEFUL = Policy(preemption=False, reclaim=False, reserve_after=50.0, most_overtakes=5)
 
 
@@ -148,3 +150,44 @@ def test_whoever_fits_on_empty_nodes_has_started_in_the_end(
 
 def replace_arrival(job: Job) -> Job:
     return Job(0, job.workers, job.gpus, job.cores, job.lasts, job.near)
+
+
+@settings(max_examples=300, deadline=None)
+@given(clusters(), st.data())
+def test_promises_hold_with_reservations_while_the_cluster_changes(
+    cluster: Cluster, data: st.DataObject
+) -> None:
+    """Some say how long they run, some do not; nodes, pods and groups come and go."""
+    groups = [
+        replace(
+            group,
+            runs_for=data.draw(st.sampled_from([None, 5.0, 20.0, 1e12])),
+            began=data.draw(st.sampled_from([None, -3.0])),
+            queue=data.draw(st.sampled_from(["a", "b"])),
+        )
+        for group in cluster.groups
+    ]
+    view = Cluster(cluster.nodes, groups, cluster.pods).view()
+    view.set_queue(queue("a", gpus=data.draw(st.sampled_from([None, 3]))))
+    view.set_queue(queue("b"))
+    for turn in range(data.draw(st.integers(1, 6), label="turns")):
+        now = turn * 4.0
+        full = overfull(view)
+        for decision in cycle(view, EAGER, now):
+            view.validate()
+            check_promises(view, decision, full)
+        assert list(cycle(view, EAGER, now)) == []
+        match data.draw(st.integers(0, 5), label="what happens"):
+            case 0:
+                view.remove_pod(data.draw(st.sampled_from(cluster.pods)).uid)
+            case 1 if cluster.nodes:
+                view.remove_node(data.draw(st.sampled_from(cluster.nodes)).name)
+            case 2 if cluster.nodes:
+                view.set_node(data.draw(st.sampled_from(cluster.nodes)))
+            case 3:
+                view.remove_group(data.draw(st.sampled_from(groups)).key)
+            case 4:
+                view.refute(data.draw(st.sampled_from(cluster.pods)).uid)
+            case _:
+                view.set_group(data.draw(st.sampled_from(groups)))
+        view.validate()

@@ -234,6 +234,32 @@ FORESEEN = [
             reserved("vague", "waits behind team/big"),
         ],
     ),
+    Scenario(
+        "resources that nobody had heard of when it was reserved change nothing",
+        queues=[QueueFacts("q", capability=(("nvidia.com/gpu", 3),))],
+        nodes=nodes(8, gpus=1),
+        gangs=[
+            job("one", 1, lasts=600, on=["node-0"], queue="q"),
+            job("big", 3, age=9, queue="q"),
+        ],
+        expect=[waits("big", because="about 00:10 UTC", reason=Reason.QUOTA)],
+        then=[
+            Turn(
+                [
+                    arrives(
+                        gang(
+                            "odd",
+                            workers=1,
+                            queue="q",
+                            extra={f"example.com/thing-{at}": 1 for at in range(20)},
+                        ),
+                        job("vague", 1, queue="q"),
+                    )
+                ],
+                [waits("odd", because="example.com/thing-0"), reserved("vague")],
+            )
+        ],
+    ),
 ]
 
 ACROSS = [

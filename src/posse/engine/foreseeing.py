@@ -140,12 +140,13 @@ class Timeline:
 
     def given_back(self, queue: str, date: float) -> Ints:
         """How much of the queue's own use has ended by then."""
-        none: Ints = np.zeros(self._view.columns.used.shape[1], np.int64)
-        if queue not in self._charges:
-            return none
-        ends, totals = self._charges[queue]
-        number = int(np.searchsorted(ends, date, side="right"))
-        return totals[number - 1] if number else none
+        given: Ints = np.zeros(self._view.columns.used.shape[1], np.int64)
+        if queue in self._charges:
+            ends, totals = self._charges[queue]
+            number = int(np.searchsorted(ends, date, side="right"))
+            if number:
+                given[: totals.shape[1]] = totals[number - 1]
+        return given
 
     def cheapest(self) -> Rows:
         """All rows, those first from which the fewest must go, and the soonest."""

@@ -98,7 +98,9 @@ def place_in_turn(view: View, gang: Gang, policy: Policy, now: float) -> Placeme
     with view.tentatively() as statement:
         for held in binding:
             if held.quota is not None and held.gang.facts is not None:
-                view.tree.charge(held.gang.facts.queue, held.quota)
+                # A resource that nobody knew of then is not reserved.
+                width = view.columns.used.shape[1] - len(held.quota)
+                view.tree.charge(held.gang.facts.queue, np.pad(held.quota, (0, width)))
         outcome = place(view, gang, policy)
         statement.keep()
     if isinstance(outcome, Shortfall) and not outcome.gangs:
