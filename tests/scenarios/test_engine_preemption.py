@@ -426,6 +426,15 @@ SCENARIOS = [
         then=[Turn([ends("old-worker-0")], [starts("new", 1, holding=[("launcher", "node-0")])])],
     ),
     Scenario(
+        "a launcher beside the minimum of workers makes none of them spare",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            low("old", "node-0", "node-1", gpus=8, launcher=shape(), launcher_on="node-0"),
+            gang("new", workers=1, gpus=8, priority=5),
+        ],
+        expect=[evicts("new", {"old": 3}), waits("new", reason=RESERVED), ended("old")],
+    ),
+    Scenario(
         "who comes before takes over the room that was made for another, and nobody else ends",
         nodes=nodes(1, gpus=8),
         gangs=[low("old", "node-0"), gang("new", workers=1, gpus=8, priority=5)],

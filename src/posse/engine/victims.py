@@ -115,7 +115,7 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
 
     if facts.severable:
         return [unit([m], at) for at, m in enumerate(_youngest_first(seated))]
-    spare = spare_members(gang) if len(seated) > gang.least else []
+    spare = spare_members(gang) if gang.muster.filled > gang.least else []
     leave = {id(member) for member in spare}
     core = [member for member in seated if id(member) not in leave]
     return [
@@ -127,12 +127,13 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
 def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Member]:
     """Members that the gang's minimum and those of its roles can do without, all at once.
 
-    The youngest of those to choose from, which are all that sit unless told otherwise.
+    The youngest of those to choose from, which are all that sit unless told otherwise. Those that
+    were announced are on top of the minimum, and not spare.
     """
     facts = gang.facts
     assert facts is not None
     seated = gang.muster.seated
-    number = len(seated) - gang.least
+    number = gang.muster.filled - gang.least
     if number <= 0:
         return []
     minimums = dict(facts.role_minimums)
