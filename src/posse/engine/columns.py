@@ -159,7 +159,7 @@ class Columns:
         self.touched[rows] = self.clock
         if self._depth:
             self._undo.append((amounts, rows, columns, by))
-        elif (by < 0).any():
+        elif np.count_nonzero(by < 0):
             self.freed[rows] = self.last_freed = self.clock
 
     def shade(self, rows: Rows, by: Ints) -> None:
@@ -176,10 +176,12 @@ class Columns:
         self.freed[rows] = self.last_freed = self.clock
 
     def touched_since(self, clock: int) -> Rows:
-        return np.flatnonzero(self.touched[: len(self.names)] > clock)
+        rows: Rows = (self.touched[: len(self.names)] > clock).nonzero()[0]
+        return rows
 
     def freed_since(self, clock: int) -> Rows:
-        return np.flatnonzero(self.freed[: len(self.names)] > clock)
+        rows: Rows = (self.freed[: len(self.names)] > clock).nonzero()[0]
+        return rows
 
     # -- growing -----------------------------------------------------------------------------
 
@@ -258,6 +260,6 @@ class Attempt:
                 columns.touched[rows] = columns.clock
         if columns._depth == 0:
             for _, rows, _, by in columns._undo:
-                if (by < 0).any():
+                if np.count_nonzero(by < 0):
                     columns.freed[rows] = columns.last_freed = columns.clock
             columns._undo.clear()

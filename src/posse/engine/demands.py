@@ -60,11 +60,14 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
     Pods that were announced, then those their role must have, then the oldest, are the first to be
     wanted; seats that a lost member had, or that are kept for its successor, the first to be taken.
     """
-    members = gang.muster.waiting
+    waiting = gang.muster.waiting
+    roles = gang.muster.roles()
     must = {id(member) for member in gang.needed()}
     if must:
-        members = sorted(members, key=lambda member: id(member) not in must)
-    first = {id(member) for member in members[:need]}
+        waiting = sorted(waiting, key=lambda member: id(member) not in must)
+        roles = by_role(waiting)
+    everyone = need >= len(waiting)
+    first = None if everyone else {id(member) for member in waiting[:need]}
     held: dict[str, list[int]] = {}
     for hold in gang.holds:
         held.setdefault(hold.role, []).append(hold.row)
@@ -73,12 +76,14 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
             role.name,
             role.seating,
             least=sum(1 for member in role.members if id(member) in must) if must else 0,
-            wanted=sum(1 for member in role.members if id(member) in first),
+            wanted=len(role.members)
+            if first is None
+            else sum(1 for member in role.members if id(member) in first),
             most=len(role.members),
             members=role.members,
             at=held.get(role.name, []) + gang.former_seats(role.name, role.seating),
         )
-        for role in by_role(members)
+        for role in roles
     ]
     demands += [
         Demand(

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from posse.engine.apart import Apart
-from posse.engine.columns import Ints, Rows
+from posse.engine.columns import Ints
 from posse.engine.decisions import Cause, Reason, Shortage, Verdict, Wait
 from posse.engine.eligibility import Bar
 from posse.engine.facts import NodeFacts
@@ -26,6 +26,7 @@ from posse.engine.relating import why_not
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.seating import Seating
 from posse.engine.shortfalls import Shortfall
+from posse.engine.surveying import Survey
 from posse.engine.view import View
 from posse.engine.wording import (
     Ask,
@@ -45,10 +46,11 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
     """Tell each waiting gang its verdict, unless it was the last thing it was told."""
     untold = view.shortfalls.untold
     worded: dict[int, Verdict] = {}
+    survey = Survey(view.columns)
     for key in list(untold):
         blocked = untold.get(key)
         if isinstance(blocked, Shortfall) and id(blocked) not in worded:
-            verdict = worded[id(blocked)] = verdict_of(view, blocked, policy)
+            verdict = worded[id(blocked)] = verdict_of(view, blocked, policy, survey)
             kind = (verdict.reason, verdict.cause)
             if blocked.told not in (None, kind):
                 for other in blocked.gangs:
@@ -81,7 +83,9 @@ def _news(gang: Gang, verdict: Verdict) -> bool:
     )
 
 
-def verdict_of(view: View, shortfall: Shortfall, policy: Policy) -> Verdict:
+def verdict_of(
+    view: View, shortfall: Shortfall, policy: Policy, survey: Survey | None = None
+) -> Verdict:
     for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
         if gang.holds and (waits := waits_for_room(view, gang)) is not None:
             return waits
@@ -97,12 +101,14 @@ def verdict_of(view: View, shortfall: Shortfall, policy: Policy) -> Verdict:
         # itself are no reason for it to wait.
         for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
             view.let_go(gang.holds)
-        return _Story(view, shortfall, policy).verdict()
+        survey = survey or Survey(view.columns)
+        return _Story(view, shortfall, policy, survey).verdict()
 
 
 class _Story:
-    def __init__(self, view: View, shortfall: Shortfall, policy: Policy) -> None:
+    def __init__(self, view: View, shortfall: Shortfall, policy: Policy, survey: Survey) -> None:
         self.view = view
+        self.survey = survey
         self.columns = view.columns
         self.shortfall = shortfall
         if shortfall.surplus:
@@ -111,9 +117,9 @@ class _Story:
             asks = [Ask(d, d.wanted) for d in shortfall.demands]
         self.asks = [ask for ask in asks if ask.number]
         self.apart = Apart(view, shortfall, self.asks, policy)
-        self.usable = {id(ask): _usable(ask.seating) for ask in self.asks}
+        self.usable = {id(ask): survey.usable(ask.seating) for ask in self.asks}
         # What each node would seat if it were empty.
-        self.if_empty = {id(ask): self._seats_if_empty(ask) for ask in self.asks}
+        self.if_empty = {id(ask): survey.if_empty(ask.seating) for ask in self.asks}
         # All resources asked for, the one to speak of first in front.
         resources = {resource for ask in self.asks for resource in ask.seating.asked}
         self.numbers = [self._shortage(resource) for resource in sorted(resources, key=gravity)]
@@ -157,7 +163,7 @@ class _Story:
         for ask in self.asks:
             if self.if_empty[id(ask)].any():
                 continue
-            offered = self._offered(ask)
+            offered = self.survey.offered(ask.seating)
             for resource, one in by_gravity(ask.seating):
                 most = int(_of(ask.seating, offered, resource).max())
                 if most < one:
@@ -280,30 +286,12 @@ class _Story:
 
     def _shortage(self, resource: str) -> Shortage:
         asking = self._asking(resource)
-        at = self.columns.column[resource]
-        rows = self.usable[id(asking[0])]
-        for ask in asking[1:]:
-            rows = np.union1d(rows, self.usable[id(ask)])
-        total: Ints = self.columns.allocatable[rows, at]
-        free = total - self.columns.used[rows, at] - self.columns.held[rows, at]
-        return Shortage(
-            resource,
-            asked=sum(ask.number * ask.seating.asked[resource] for ask in asking),
-            free=int(np.maximum(free, 0).sum()),
-            total=int(total.sum()),
-        )
+        free, total = self.survey.free_and_total([ask.seating for ask in asking], resource)
+        asked = sum(ask.number * ask.seating.asked[resource] for ask in asking)
+        return Shortage(resource, asked, free=free, total=total)
 
     def _asking(self, resource: str) -> list[Ask]:
         return [ask for ask in self.asks if resource in ask.seating.asked]
-
-    def _offered(self, ask: Ask) -> Ints:
-        rows = self.usable[id(ask)]
-        offered: Ints = self.columns.allocatable[rows[:, None], ask.seating.columns]
-        return offered
-
-    def _seats_if_empty(self, ask: Ask) -> Ints:
-        seats: Ints = (self._offered(ask) // ask.seating.amounts).min(axis=1)
-        return seats
 
     def _bars(self, ask: Ask) -> dict[Bar, list[NodeFacts]]:
         """The nodes each bar keeps the pods off."""
@@ -334,10 +322,6 @@ class _Story:
     def _out(self, ask: Ask) -> str:
         bars = self._bars(ask)
         return f" ({out(ask.seating, bars)})" if bars else ""
-
-
-def _usable(seating: Seating) -> Rows:
-    return np.flatnonzero(seating.eligibility.bars() == Bar.NONE)
 
 
 def _of(seating: Seating, amounts: Ints, resource: str) -> Ints:

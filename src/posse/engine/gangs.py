@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from posse.engine.decisions import Verdict
 from posse.engine.facts import GroupFacts, Keeps, PodFacts, Purpose
 from posse.engine.seating import Seating
 
 NOWHERE = -1
+_ORDER = attrgetter("order")
 _NOBODY: Mapping[str, int] = {}
 
 # Smaller is served earlier.
@@ -93,7 +95,7 @@ class Absent:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Muster:
     """Who is there, who waits for a seat, who is announced.
 
@@ -109,19 +111,25 @@ class Muster:
     # By role, in the order of their names: seats missing to its minimum, and pods.
     unseated: Mapping[str, int]
     missing: Mapping[str, int]
+    _roles: list[Role] | None = None
 
     def roles(self) -> list[Role]:
-        return by_role(self.waiting)
+        """Those who wait, by role; worked out once."""
+        if self._roles is None:
+            self._roles = by_role(self.waiting)
+        return self._roles
 
 
 def by_role(members: list[Member]) -> list[Role]:
     roles: dict[tuple[str, int], Role] = {}
+    last: Role | None = None
     for member in members:
-        key = (member.facts.role, id(member.seating))
-        role = roles.get(key)
-        if role is None:
-            role = roles[key] = Role(member.facts.role, member.seating, [])
-        role.members.append(member)
+        name, seating = member.facts.role, member.seating
+        if last is None or last.seating is not seating or last.name != name:
+            last = roles.get((name, id(seating)))
+            if last is None:
+                last = roles[name, id(seating)] = Role(name, seating, [])
+        last.members.append(member)
     return list(roles.values())
 
 
@@ -171,13 +179,16 @@ class Gang:
     # The last verdict told.
     verdict: Verdict | None = None
     _muster: Muster | None = None
+    _rank: Rank | None = None
 
     @property
     def rank(self) -> Rank:
         """Every minimum before any surplus; priority, then age, then uid."""
-        facts = self.facts
-        assert facts is not None
-        return self.short == 0, -facts.priority, facts.created, facts.uid, facts.key
+        if self._rank is None:
+            facts = self.facts
+            assert facts is not None
+            self._rank = self.short == 0, -facts.priority, facts.created, facts.uid, facts.key
+        return self._rank
 
     @property
     def least(self) -> int:
@@ -226,7 +237,7 @@ class Gang:
         return self._muster
 
     def forget_muster(self) -> None:
-        self._muster = None
+        self._muster = self._rank = None
 
     def awaited(self) -> list[Member]:
         """Waiting members whose role is announced, or was when their seat was held."""
@@ -298,10 +309,12 @@ class Gang:
         return self.half_bound or announced != missing or bool(self.awaited())
 
     def _call_the_roll(self) -> Muster:
-        staying = [member for member in self.members.values() if not member.going]
+        staying = [m for m in self.members.values() if not (m.leaving or m.facts.deleting)]
         waiting = [member for member in staying if member.row == NOWHERE]
-        waiting.sort(key=lambda member: member.order)
-        seated = [member for member in staying if member.row != NOWHERE]
+        seated = staying
+        if waiting:
+            waiting.sort(key=_ORDER)
+            seated = [member for member in staying if member.row != NOWHERE]
         return Muster(
             there=len(staying),
             present=self._counting(staying),
@@ -354,4 +367,6 @@ class Gang:
 
 def made(gang: Gang) -> list[Hold]:
     """The seats that others were ended for, or are kept for it while they go."""
+    if not gang.holds:
+        return []
     return [hold for hold in gang.holds if hold.purpose is Purpose.PREEMPTION]

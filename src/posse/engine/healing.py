@@ -122,8 +122,11 @@ def _note_dismissal(gang: Gang) -> None:
     """All its seats were given up, or none was after all."""
     assert gang.facts is not None
     if not gang.dismissed:
-        leaving = not gang.muster.seated and any(m.leaving for m in gang.members.values())
-        gang.dismissed = gang.facts.started and leaving
+        gang.dismissed = (
+            gang.facts.started
+            and not gang.muster.seated
+            and any(member.leaving for member in gang.members.values())
+        )
     elif gang.muster.seated and not gang.short:
         gang.dismissed = False
 

@@ -203,17 +203,15 @@ class Ledger:
     def _recount(self, gang: Gang) -> tuple[Ints, Ints]:
         width = self._used.shape[1]
         used, asked = np.zeros(width, np.int64), np.zeros(width, np.int64)
-        counts: dict[int, list[int]] = {}
-        seatings: dict[int, Seating] = {}
+        counts: dict[int, tuple[Seating, list[int]]] = {}
+        last: Seating | None = None
+        tally = [0, 0]
         for member in gang.members.values():
-            seating = member.seating
-            tally = counts.get(id(seating))
-            if tally is None:
-                tally = counts[id(seating)] = [0, 0]
-                seatings[id(seating)] = seating
+            if member.seating is not last:
+                last = member.seating
+                _, tally = counts.setdefault(id(last), (last, [0, 0]))
             tally[member.row == NOWHERE] += 1
-        for which, (seated, waiting) in counts.items():
-            seating = seatings[which]
+        for seating, (seated, waiting) in counts.values():
             if seated:
                 used[seating.columns] += seated * seating.amounts
             if waiting and gang.facts is not None:
@@ -236,13 +234,13 @@ class Ledger:
         if len(used) < self._used.shape[1]:
             more = (0, self._used.shape[1] - len(used))
             used, asked = np.pad(used, more), np.pad(asked, more)
-        if asked.any():
+        if np.count_nonzero(asked):
             self._asked[queue.chain] += asked
             self.clock += 1
             self._wanted_at = self.clock
-        if used.any():
+        if np.count_nonzero(used):
             self._use(queue.chain, used)
-            if used.min() < 0:
+            if np.count_nonzero(used < 0):
                 for each in queue.lineage():
                     self._eased[each.name] = self.clock
 

@@ -158,7 +158,8 @@ def _best_first(level: Level, which: Rows, demands: list[Demand], held: Rows) ->
     spare = level.seats(seating)[which]
     kept = -level.containing(held)[which] if len(held) else np.zeros(len(which), np.int64)
     order = np.lexsort((which, spare, nodes, kept))
-    return [int(at) for at in which[order]]
+    best: list[int] = which[order].tolist()
+    return best
 
 
 def _few_domains(level: Level, demands: list[Demand]) -> Rows | None:

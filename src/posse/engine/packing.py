@@ -69,7 +69,7 @@ def pack_more(
 ) -> int:
     """Seats for up to `most` further waiting members, role by role; how many there were."""
     seated = 0
-    for demand in demands:
+    for demand in demands if most else ():
         if not demand.announced:
             rows = found.setdefault(demand, [])
             number = min(demand.most - len(rows), most - seated, demand.total())

@@ -156,10 +156,12 @@ def _first(shortfall: Shortfall) -> Gang | None:
 def _provided(gang: Gang) -> bool:
     """Whether all the seats it needs are kept for it."""
     kept = len(made(gang))
+    if not kept:
+        return False
     needed = gang.need
     if not gang.muster.seated:
         needed += sum(absent.count for absent in gang.muster.absent)
-    return kept > 0 and kept >= needed
+    return kept >= needed
 
 
 # -- doing it ----------------------------------------------------------------------------------

@@ -45,6 +45,10 @@ class QueueTree(Ledger):
         self._scaled_at = (-1, 0)
         self._deserved: dict[str, Ints] = {}
         self._deserved_at = (-1, -1)
+        self._roomy: dict[int, Ints] = {}
+        self._roomy_at = (-1, -1)
+        self._standing: dict[int, tuple[int, bool, float]] = {}
+        self._standing_at: tuple[int, int, Requests] = (-1, -1, ())
         self._beyond: dict[int, Flags] = {}
         self._beyond_at = (-1, -1)
         self._branching: dict[tuple[str, str], tuple[list[Queue], list[Queue]]] = {}
@@ -55,8 +59,17 @@ class QueueTree(Ledger):
     def room(self, name: str) -> Ints:
         """How much more the queue may take of each resource, whether or not nodes have it."""
         queue = self.queue(name)
+        now = (self.clock, self._columns.clock)
+        if self._roomy_at != now:
+            self._roomy_at, self._roomy = now, {}
+        known = self._roomy.get(queue.row)
+        if known is None:
+            known = self._roomy[queue.row] = self._room_of(queue)
+        return known.copy()
+
+    def _room_of(self, queue: Queue) -> Ints:
         room: Ints = self._left[queue.chain].min(axis=0)
-        if self._guaranteed and self._unmet[0].any():
+        if self._guaranteed and np.count_nonzero(self._unmet[0]):
             kept = self._others_unmet(queue)
             room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
         return room
@@ -233,6 +246,15 @@ class QueueTree(Ledger):
 
     def standing(self, queue: Queue) -> tuple[int, bool, float]:
         """Its place beside its siblings: smaller is served earlier."""
+        now = (self.clock, self._columns.last_altered, self._weights)
+        if self._standing_at != now:
+            self._standing_at, self._standing = now, {}
+        known = self._standing.get(queue.row)
+        if known is None:
+            known = self._standing[queue.row] = self._standing_of(queue)
+        return known
+
+    def _standing_of(self, queue: Queue) -> tuple[int, bool, float]:
         used = self._used[queue.row]
         met = True
         if queue.facts.guarantee:

@@ -113,11 +113,11 @@ def at_least(view: View, gang: Gang, asked: Ints) -> Ints:
     return more
 
 
-def economise(budget: Budget, demands: Sequence[Demand], need: int) -> None:
+def economise(budget: Budget, demands: Sequence[Demand], need: int) -> bool:
     """Want other members where the oldest are more than the quota bears, if others will do."""
     choosable = [demand for demand in demands if not demand.announced]
     if len(choosable) < 2 or sum(demand.most for demand in choosable) <= need:
-        return
+        return False
     left = budget.left.copy()
     chosen: dict[int, int] = {}
     for demand in demands:
@@ -131,9 +131,11 @@ def economise(budget: Budget, demands: Sequence[Demand], need: int) -> None:
         chosen[id(demand)] += number
         left[seating.columns] -= number * seating.amounts
         more -= number
-    if more <= 0:
-        for demand in choosable:
-            demand.wanted = chosen[id(demand)]
+    if more > 0:
+        return False
+    for demand in choosable:
+        demand.wanted = chosen[id(demand)]
+    return True
 
 
 def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budget) -> Quota | None:
@@ -143,9 +145,10 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
     asked = at_least(view, gang, budget.asked)
     if not budget.over(asked).any():
         return None
-    economise(budget, demands, need)
-    budget.asked = asked_by(view, demands)
-    return stopped_by(view, gang, budget, at_least(view, gang, budget.asked))
+    if economise(budget, demands, need):
+        budget.asked = asked_by(view, demands)
+        asked = at_least(view, gang, budget.asked)
+    return stopped_by(view, gang, budget, asked)
 
 
 def stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints) -> Quota | None:

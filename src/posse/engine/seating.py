@@ -59,12 +59,16 @@ class Seating:
         self.asked = {r: min(a, LARGEST + 1) for r, a in shape.requests if a > 0} or {PODS: 1}
         self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
         self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
-        self.asks_devices = any(is_device(resource) for resource in self.asked)
+        # Where among them the devices are.
+        devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
+        self._devices: Rows = np.array(devices, np.intp)
+        self.asks_devices = bool(devices)
         self._table = columns
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)
         self._total = 0
-        self._clock = -1
+        # The table's when the seats were last counted.
+        self.clock = -1
 
     # -- counting ----------------------------------------------------------------------------
 
@@ -80,10 +84,10 @@ class Seating:
 
     def _refresh(self) -> None:
         table = self._table
-        if self._clock == table.clock:
+        if self.clock == table.clock:
             return
-        rows = table.touched_since(self._clock)
-        self._clock = table.clock
+        rows = table.touched_since(self.clock)
+        self.clock = table.clock
         if len(self._seats) < len(table.touched):
             room = len(table.touched) - len(self._seats)
             self._seats = np.pad(self._seats, (0, room))
@@ -99,8 +103,7 @@ class Seating:
     def _grades(self, rows: Rows, free: Ints) -> Ints:
         """Lower is better: free devices of the kinds asked for; or of any, where none is."""
         if self.asks_devices:
-            asked = [at for at, resource in enumerate(self.asked) if is_device(resource)]
-            left: Ints = free[:, asked].sum(axis=1)
+            left: Ints = free[:, self._devices].sum(axis=1)
             return left
         devices = np.array(
             [at for resource, at in self._table.column.items() if is_device(resource)], np.intp
@@ -145,6 +148,8 @@ class Seating:
             left -= here
             if not left:
                 break
+        if len(chosen) == 1:
+            return Seats(chosen[0], counts[0])
         return Seats(np.concatenate(chosen), np.concatenate(counts))
 
     def rows_of(self, nodes: Iterable[str]) -> list[int]:
@@ -208,12 +213,12 @@ def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
     """Positions of the fewest nodes that seat `count` pods together, and how many sit on each."""
     useful = np.minimum(seats, count)
     histogram = np.bincount(useful)
-    sizes = np.flatnonzero(histogram).tolist()
-    wanted = _sizes({size: int(histogram[size]) for size in sizes}, count)
+    available = {size: number for size, number in enumerate(histogram.tolist()) if number}
+    wanted = _sizes(available, count)
     picked = [
-        _tightest(np.flatnonzero(useful == size), grades, number) for size, number in wanted.items()
+        _tightest((useful == size).nonzero()[0], grades, number) for size, number in wanted.items()
     ]
-    positions: Rows = np.concatenate(picked)
+    positions: Rows = picked[0] if len(picked) == 1 else np.concatenate(picked)
     taken = useful[positions]
     # The sizes add up to the count or, in the largest ones, to a little more.
     surplus = int(taken.sum()) - count
@@ -271,4 +276,4 @@ def _tightest(positions: Rows, grades: Ints, number: int) -> Rows:
         if number:
             keep: NDArray[np.bool_] = own != best
             positions, own = positions[keep], own[keep]
-    return np.concatenate(chosen)
+    return chosen[0] if len(chosen) == 1 else np.concatenate(chosen)

@@ -90,8 +90,8 @@ class Shortfall:
         return None
 
     def ranked(self) -> Iterator[Gang]:
-        """All of its gangs in order."""
-        for rank, key in list(self._ranked):
+        """All of its gangs in order; none may join or leave meanwhile."""
+        for rank, key in self._ranked:
             gang = self.gangs.get(key)
             if gang is not None and gang.facts is not None and gang.rank == rank:
                 yield gang

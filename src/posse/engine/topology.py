@@ -7,8 +7,9 @@ in two zones are two. What is kept here changes only when nodes come, go or chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Level:
         self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
         self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
         self._starts = [0, *accumulate(counts)]
+        self._counts: WeakKeyDictionary[Seating, _Counts] = WeakKeyDictionary()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -57,36 +59,92 @@ class Level:
         return sums
 
     def seats(self, seating: Seating) -> Ints:
-        return self.sums(seating.seats())
+        """What each domain has for pods of this shape."""
+        return self._counted(seating).sums
 
     def nodes_for(self, seating: Seating, count: int) -> Ints:
         """The fewest nodes of each domain that seat so many together; 0 where they cannot."""
-        useful = np.minimum(seating.seats()[self.rows], count)
-        width = int(useful.max(initial=0)) + 1
-        if width > _WIDE:
-            sizes, useful = np.unique(useful, return_inverse=True)
-            width = len(sizes)
-        else:
-            sizes = np.arange(width)
-        cells = np.bincount(self.ids * width + useful, minlength=len(self) * width)
-        table = cells.reshape(len(self), width)
         left = np.full(len(self), count, np.int64)
         nodes = np.zeros(len(self), np.int64)
-        for at in np.flatnonzero(table.any(axis=0))[::-1].tolist():
-            size = int(sizes[at])
-            if size:
-                taken = np.minimum(table[:, at], -(-left // size))
-                nodes += taken
-                left -= taken * size
-                np.maximum(left, 0, out=left)
+        for size, number in self._by_size(seating, count):
+            taken = np.minimum(number, -(-left // size))
+            nodes += taken
+            left -= taken * size
+            np.maximum(left, 0, out=left)
         nodes[left > 0] = 0
         return nodes
+
+    def _by_size(self, seating: Seating, count: int) -> Iterator[tuple[int, Ints]]:
+        """How many nodes of each domain have so many seats, the most first; those with more than
+        the count have that many."""
+        counted = self._counted(seating)
+        largest = counted.largest()
+        if largest < _WIDE:
+            if largest >= count:
+                yield count, counted.table[count : largest + 1].sum(axis=0)
+            for size in range(min(largest, count - 1), 0, -1):
+                if counted.of_size[size]:
+                    yield size, counted.table[size]
+            return
+        useful = np.minimum(counted.seats, count)
+        sizes, which = np.unique(useful, return_inverse=True)
+        cells = np.bincount(which * len(self) + self.ids, minlength=len(self) * len(sizes))
+        for at in range(len(sizes) - 1, -1, -1):
+            if sizes[at]:
+                yield int(sizes[at]), cells[at * len(self) : (at + 1) * len(self)]
+
+    def _counted(self, seating: Seating) -> _Counts:
+        counted = self._counts.get(seating)
+        if counted is None:
+            counted = self._counts[seating] = _Counts(self.rows, self.ids, len(self))
+        counted.follow(seating)
+        return counted
 
     def containing(self, rows: Rows) -> Ints:
         """How many of these distinct rows each domain has."""
         there = np.isin(self.rows, rows)
         counts: Ints = np.bincount(self.ids[there], minlength=len(self)).astype(np.int64)
         return counts
+
+
+class _Counts:
+    """Seats of one shape in the domains of one level; only what has changed is counted again."""
+
+    def __init__(self, rows: Rows, ids: Rows, domains: int) -> None:
+        self._rows = rows
+        self._ids = ids
+        self._clock = -1
+        # In the order of the level's rows; then of its domains.
+        self.seats: Ints = np.zeros(len(rows), np.int64)
+        self.sums: Ints = np.zeros(domains, np.int64)
+        # How many nodes there are of each number of seats: in each domain, and in all.
+        self.table: Ints = np.zeros((_WIDE, domains), np.int64)
+        self.table[0] = np.bincount(ids, minlength=domains)
+        self.of_size: Ints = np.zeros(_WIDE, np.int64)
+        self.of_size[0] = len(rows)
+
+    def follow(self, seating: Seating) -> None:
+        seats = seating.seats()
+        if self._clock == seating.clock:
+            return
+        self._clock = seating.clock
+        now = seats[self._rows]
+        changed = (now != self.seats).nonzero()[0]
+        if not len(changed):
+            return
+        ids, old, new = self._ids[changed], self.seats[changed], now[changed]
+        self.seats = now
+        np.add.at(self.sums, ids, new - old)
+        before, after = np.minimum(old, _WIDE - 1), np.minimum(new, _WIDE - 1)
+        np.subtract.at(self.table, (before, ids), 1)
+        np.add.at(self.table, (after, ids), 1)
+        np.subtract.at(self.of_size, before, 1)
+        np.add.at(self.of_size, after, 1)
+
+    def largest(self) -> int:
+        """The most seats of one node."""
+        most = int(self.of_size.nonzero()[0].max(initial=0))
+        return most if most < _WIDE - 1 else _WIDE
 
 
 class Tiers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints
 from posse.engine.facts import NodeFacts
@@ -11,7 +12,9 @@ from posse.engine.facts import NodeFacts
 class Totals:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._clock = -1
+        self._clock = self._altered = -1
+        # Of each row, whether its node takes pods.
+        self._takes: NDArray[np.bool_] = np.zeros(0, bool)
         self._free: Ints = np.zeros((0, 0), np.int64)
         self._has: Ints = np.zeros((0, 0), np.int64)
         self._sum_free: Ints = np.zeros(0, np.int64)
@@ -36,7 +39,10 @@ class Totals:
             return
         rows = columns.touched_since(self._clock)
         self._clock = columns.clock
-        takes = np.array([_takes_pods(columns.nodes[row]) for row in rows.tolist()], bool)
+        if self._altered != columns.last_altered or len(self._takes) < len(columns.nodes):
+            self._altered = columns.last_altered
+            self._takes = np.array([_takes_pods(node) for node in columns.nodes], bool)
+        takes = self._takes[rows]
         has = columns.allocatable[rows] * takes[:, None]
         free = np.maximum(has - columns.used[rows] - columns.held[rows], 0) * takes[:, None]
         self._sum_has += has.sum(axis=0) - self._has[rows].sum(axis=0)
