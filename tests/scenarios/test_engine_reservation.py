@@ -15,6 +15,7 @@ from tests.scenarios.language import (
     arrives,
     ends,
     gang,
+    keeps,
     leaves,
     node,
     nodes,
@@ -398,6 +399,38 @@ UNKNOWN = [
             ),
             Turn([vanishes("s2")], [waits("big")]),
             Turn([vanishes("s3")], [starts("big", 3), gathers("big"), waits("s4")]),
+        ],
+    ),
+    Scenario(
+        "what is kept for a member that another lost does not end the hope of the first in line",
+        policy=SOON,
+        nodes=nodes(2, gpus=1),
+        gangs=[job("a", 2, on=["node-0", "node-1"], recreated=True), job("big", 2)],
+        expect=[waits("big")],
+        then=[
+            Turn(
+                [],
+                [gathers("big", "node-0", "node-1", overtaken=0), waits("big", because="is kept")],
+                after=300,
+            ),
+            Turn(
+                [ends("a-worker-0")],
+                [
+                    keeps("a", ("worker", "node-0")),
+                    waits("a", reason=Reason.INCOMPLETE),
+                    waits("big", because="is kept"),
+                ],
+            ),
+            Turn([arrives(job("small", 1))], [waits("small")]),
+            Turn(
+                [vanishes("a")],
+                [
+                    starts("big", 2),
+                    gathers("big"),
+                    gathers("small", "node-0", overtaken=0),
+                    waits("small"),
+                ],
+            ),
         ],
     ),
     Scenario(

@@ -32,6 +32,7 @@ from posse.engine.gangs import Gang, Rank, made
 from posse.engine.placing import Placement, place
 from posse.engine.policy import Policy
 from posse.engine.reservations import Inputs, Reservation
+from posse.engine.seating import Seating
 from posse.engine.shadows import Shadow
 from posse.engine.shortfalls import Shortfall
 from posse.engine.view import View
@@ -319,12 +320,28 @@ def _foresee(view: View, held: Reservation, policy: Policy, timeline: Timeline, 
 def _drained(
     view: View, gang: Gang, policy: Policy, timeline: Timeline, rows: Rows
 ) -> Placement | None:
-    """Where the gang would sit if all who sit on these rows were gone."""
+    """Where the gang would sit if all who sit on these rows were gone, and what is held for them.
+
+    A seat that is held for a while, as that of a lost member, is no reason to give up hope.
+    """
     drained = np.zeros(len(view.columns.touched), np.bool_)
     drained[rows] = True
     with view.tentatively():
         timeline.drain(drained)
+        for other in view.holding.values():
+            if other is not gang and other.facts is not None:
+                holds = [hold for hold in other.holds if drained[hold.row]]
+                view.let_go(holds)
+                for hold in holds:
+                    view.tree.charge(other.facts.queue, -_amounts(view, hold.seating))
         return fits(view, gang, policy)
+
+
+def _amounts(view: View, seating: Seating) -> Ints:
+    """What one pod asks, over all columns."""
+    amounts: Ints = np.zeros(view.columns.used.shape[1], np.int64)
+    amounts[seating.columns] = seating.amounts
+    return amounts
 
 
 def _still_good(view: View, held: Reservation, policy: Policy, timeline: Timeline) -> bool:
