@@ -497,6 +497,22 @@ SCENARIOS = [
         ],
     ),
     Scenario(
+        "volcano#5984: the cheapest of three is not in the way of it: two end",
+        nodes=nodes(1, gpus=8),
+        gangs=[
+            runs("cheap", "node-0", gpus=1),
+            runs("a", "node-0", gpus=3),
+            runs("b", "node-0", gpus=4),
+            gang("new", workers=1, gpus=7, priority=5),
+        ],
+        expect=[
+            evicts("new", {"a": 1, "b": 1}),
+            waits("new", reason=RESERVED),
+            waits("a", because="ended for team/new", reason=INCOMPLETE),
+            waits("b", because="ended for team/new", reason=INCOMPLETE),
+        ],
+    ),
+    Scenario(
         "kubernetes#92600: the node that others left for it goes bad: planned again",
         nodes=nodes(2, gpus=8),
         gangs=[

@@ -620,6 +620,20 @@ async def test_the_servers_clock_is_hours_off(rig: Rig, ahead: float) -> None:
         assert rig.bound_of("train") == {}
 
 
+async def test_a_scheduler_that_dies_does_not_make_a_late_gang_early(rig: Rig) -> None:
+    """What was waited for before a restart counts after it."""
+    rig.nodes(2)
+    async with rig.running():
+        rig.gang("train", 2)
+        await rig.settle(1200)
+        assert len(rig.bound_of("train")) == 2
+    async with rig.running():
+        await rig.settle(500)
+        assert len(rig.bound_of("train")) == 2
+        await rig.settle(200)
+        assert rig.bound_of("train") == {}
+
+
 @pytest.mark.parametrize("created", ["2035-01-01T00:00:00Z", "1990-01-01T00:00:00Z"])
 async def test_objects_from_another_time(rig: Rig, created: str) -> None:
     """clock skew: what was made in the future, or long ago, is served like all others."""

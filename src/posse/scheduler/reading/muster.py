@@ -33,7 +33,8 @@ class Muster:
     `ran` says that the gang has run whole once, and has not ended since: from then on members are
     replaced one by one. To have its nodes is not enough: a node may turn a pod away, and a gang
     that never ran is to be completed or let go. It is read from the phase when the gang is first
-    seen, since an earlier leader may have started it, and kept by counting after that.
+    seen, since an earlier leader may have started it, and kept by counting after that. The phase
+    speaks of nodes: where all members have theirs and none has run or ended, it never ran.
     """
 
     def __init__(self, key: str) -> None:
@@ -47,6 +48,7 @@ class Muster:
         self.problem = ""  # why the PodGroup cannot be used
         self.members: dict[str, Member] = {}
         self.ran = False
+        self._hearsay = False  # only the phase says so
         self.withheld = ""  # why it may not be decided on for now
         self.awaited: int | None = None  # the generation that ends that
         self.setback = ""  # why what was decided on has not been done yet
@@ -81,7 +83,7 @@ class Muster:
     def take_group(self, group: PodGroup, terms: GroupTerms | None, problem: str) -> None:
         """The PodGroup as it is now. Its word on having run counts only at first sight."""
         if terms is not None and (self.terms is None or self.terms.uid != terms.uid):
-            self.ran = terms.ran
+            self.ran = self._hearsay = terms.ran
             self.ran_with = group.status.running
         self.group, self.problem = group, problem
         self.terms = terms if terms is not None else self.terms
@@ -104,6 +106,9 @@ class Muster:
             self.ran = True
         elif not self.seated and not ended:
             self.ran, self.first_bound = False, None
+        elif self._hearsay and self.whole and not running and not self.count(Place.FAILED):
+            self.ran = False
+        self._hearsay = False
 
     @property
     def bare(self) -> bool:
