@@ -17,11 +17,12 @@ from posse.client.submitting.tensorboard import (
     tensorboard_selector,
 )
 from posse.client.trainers import TRAINERS, Trainer
+from posse.client.turns import in_line, turn
 from posse.client.why import Casualty, Explanation, explain, first_to_die, why_not_running
 from posse.kube.connection import Connection
 from posse.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound
 from posse.objects import keys, kinds
-from posse.objects.groups import PodGroup
+from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.kinds import Kind
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
@@ -193,7 +194,20 @@ class Training:
         if read.status == "FAILED" and (casualty := first_to_die(pods)) is not None:
             last = await self._last_words(casualty)
             explanation = Explanation("\n".join([explanation.sentence, *last]), True)
+        elif group is not None and explanation.settled and (place := await self._turn(group)):
+            explanation = Explanation(f"{explanation.sentence}\n{place}", True)
         return explanation
+
+    async def _turn(self, group: PodGroup) -> str:
+        """Its place in its queue's line; nothing is said by halves to who may not see all of it."""
+        if not in_line(group):
+            return ""
+        try:
+            groups = await self._connection.list(kinds.POD_GROUP, model=PodGroup)
+            classes = await self._connection.list(kinds.PRIORITY_CLASS, model=PriorityClass)
+        except (Forbidden, NotFound):
+            return ""
+        return turn(group, groups.items, {c.metadata.name: c.value for c in classes.items})
 
     async def _events(
         self, job: dict[str, Any], pods: list[Pod], group: PodGroup | None

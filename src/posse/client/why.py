@@ -72,7 +72,7 @@ def explain(
     if verdict is not None:
         # Members that do not exist yet are on their way; what is then missing is the answer.
         settled = verdict.reason not in _MEMBERS_MISSING
-        return Explanation(f"{name} waits: {verdict.message}", settled)
+        return Explanation(_waits(name, verdict.message), settled)
     waiting = [(pod, message) for pod in pods if (message := _pod_verdict(pod))]
     if waiting:
         pod, message = waiting[0]
@@ -97,6 +97,11 @@ def explain(
     if (casualty := first_to_die(pods)) is not None:
         return Explanation(f"{name} is being restarted: {casualty.words()}.", True)
     return Explanation(f"{name} waits: the scheduler has not looked at it yet.", False)
+
+
+def _waits(name: str, verdict: str) -> str:
+    """Some verdicts say by themselves that somebody waits, and for what."""
+    return f"{name} {verdict}" if verdict.startswith("waits ") else f"{name} waits: {verdict}"
 
 
 def first_to_die(pods: list[Pod]) -> Casualty | None:
@@ -132,7 +137,8 @@ def _not_created(pods: list[Pod], events: Sequence[dict[str, Any]]) -> str:
     created = [p.metadata.creation_timestamp or "" for p in pods]
     if pods and max(created) > when(max(refusals, key=when)):
         return ""  # it was let through since
-    there = f"{len(pods)} of its pods exist, another" if pods else "none of its pods exists, one"
+    exist = "exists" if len(pods) == 1 else "exist"
+    there = f"{len(pods)} of its pods {exist}, another" if pods else "none of its pods exists, one"
     return f"{there} cannot be created: {message}"
 
 

@@ -92,7 +92,7 @@ QUOTA = 'pods "train-worker-0" is forbidden: exceeded quota: team'
             [pod(0)],
             group("NotEnoughTasks", "1 of 2 pods exist"),
             [event("FailedCreate", QUOTA)],
-            f"train waits: 1 of its pods exist, another cannot be created: {QUOTA}",
+            f"train waits: 1 of its pods exists, another cannot be created: {QUOTA}",
         ),
         (
             [pod(0)],
@@ -105,6 +105,12 @@ QUOTA = 'pods "train-worker-0" is forbidden: exceeded quota: team'
             group("NotEnoughResources", "needs 8 GPUs"),
             [event("FailedCreate", QUOTA)],
             "train waits: needs 8 GPUs",
+        ),
+        (
+            [pod(0)],
+            group("Reserved", "waits behind ns/big: the room it would take is kept for that"),
+            [],
+            "train waits behind ns/big: the room it would take is kept for that",
         ),
         (
             [pod(0)],

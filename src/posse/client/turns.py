@@ -1,0 +1,59 @@
+"""A job's place among those that wait in its queue, by what stands on the PodGroups now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from posse.objects.groups import PodGroup
+
+_DEFAULT_QUEUE = "default"
+# What a PodGroup says that waits its turn, and not for its pods or for somebody to mend a queue.
+_IN_LINE = ("NotEnoughResources", "QueueQuotaExceeded", "Reserved")
+_SETTLED = ("Running", "Completed")
+# How a verdict speaks of what comes with time, and how it tells when.
+_WITH_TIME = "it can start when"
+_TOLD = ("expected to start", "when it starts is unknown")
+
+
+def in_line(group: PodGroup) -> bool:
+    """Whether it waits for room or quota, which others may have before it."""
+    return bool(_verdict(group))
+
+
+def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, int]) -> str:
+    """Which of those that wait in its queue it is, as a sentence; "" where nobody else does.
+
+    In a queue the higher priority comes first, then the older group; a class that is not among
+    the priorities counts for nothing.
+    """
+    if not _verdict(group):
+        return ""
+    line = [each for each in groups if _verdict(each) and _queue(each) == _queue(group)]
+    line.sort(
+        key=lambda each: (
+            -priorities.get(each.spec.priority_class_name, 0),
+            each.metadata.creation_timestamp or "",
+            each.metadata.uid,
+        )
+    )
+    uids = [each.metadata.uid for each in line]
+    if len(uids) < 2 or group.metadata.uid not in uids:
+        return ""
+    place = f"It is number {uids.index(group.metadata.uid) + 1} of {len(uids)}"
+    unknown = _WITH_TIME in _verdict(group) and not any(t in _verdict(group) for t in _TOLD)
+    when = "; when it starts, nobody can know yet" if unknown else ""
+    return f"{place} that wait in queue {_queue(group)}{when}."
+
+
+def _queue(group: PodGroup) -> str:
+    return group.spec.queue or _DEFAULT_QUEUE
+
+
+def _verdict(group: PodGroup) -> str:
+    """The sentence of a group that waits for room; "" for any other."""
+    if group.status.phase in _SETTLED:
+        return ""
+    for condition in group.status.conditions:
+        if (condition.type, condition.status) == ("Unschedulable", "True"):
+            return condition.message if condition.reason in _IN_LINE else ""
+    return ""

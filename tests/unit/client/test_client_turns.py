@@ -1,0 +1,75 @@
+"""A job's place in the line of its queue."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from posse.client.turns import turn
+from posse.objects.groups import PodGroup
+
+NEEDS = "needs 8 GPUs, 0 are free of 8; it can start when 8 more are free"
+
+
+def group(
+    name: str,
+    age: int = 0,
+    *,
+    queue: str = "default",
+    reason: str = "NotEnoughResources",
+    says: str = NEEDS,
+    phase: str = "Inqueue",
+    priority: str = "",
+) -> PodGroup:
+    condition = {"type": "Unschedulable", "status": "True", "reason": reason, "message": says}
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "uid": name,
+                "creationTimestamp": f"2026-01-01T00:00:{30 - age:02}Z",
+            },
+            "spec": {"queue": queue, "priorityClassName": priority},
+            "status": {"phase": phase, "conditions": [condition]},
+        },
+        PodGroup,
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "says"),
+    [
+        ([], ""),
+        ([group("old", 9)], "number 2 of 2"),
+        ([group("young", -9)], "number 1 of 2"),
+        ([group("young", -9, priority="urgent")], "number 2 of 2"),
+        ([group("old", 9, priority="no-such-class")], "number 2 of 2"),
+        ([group("old", 9, queue="other")], ""),
+        ([group("old", 9, phase="Running")], ""),
+        ([group("old", 9, reason="NotEnoughTasks")], ""),
+        ([group("old", 9, reason="QueueQuotaExceeded"), group("older", 10)], "number 3 of 3"),
+    ],
+)
+def test_the_line_is_of_those_that_wait_their_turn(others: list[PodGroup], says: str) -> None:
+    mine = group("mine")
+    assert says in turn(mine, [mine, *others], {"urgent": 1000})
+    assert bool(says) == bool(turn(mine, [mine, *others], {}))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "unknown"),
+    [
+        (NEEDS, True),
+        (f"{NEEDS}; expected to start at about 14:05 UTC", False),
+        (f"{NEEDS}; when it starts is unknown: 1 job states no max runtime", False),
+        ("asks 10 GPUs, the cluster has 8 on today's nodes; add 2", False),
+    ],
+)
+def test_that_nobody_can_know_is_said_once(verdict: str, unknown: bool) -> None:
+    mine = group("mine", says=verdict)
+    assert ("nobody can know" in turn(mine, [mine, group("old", 9)], {})) == unknown
+
+
+def test_who_does_not_wait_for_room_has_no_place() -> None:
+    mine = group("mine", reason="QueueClosed")
+    assert turn(mine, [mine, group("old", 9)], {}) == ""
