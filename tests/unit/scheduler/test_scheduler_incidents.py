@@ -571,6 +571,19 @@ async def test_a_claim_for_one_pod_alone_in_use(rig: Rig) -> None:
         await rig.until(lambda: sorted(rig.api.placed()) == ["b"])
 
 
+async def test_the_seat_of_a_pod_that_is_gone_unseen(rig: Rig) -> None:
+    """kubernetes#94437: that nobody is there to be bound is learnt from the bind itself."""
+    rig.gang("a", 1)
+    rig.gang("b", 1)
+    async with rig.running():
+        await rig.settle()
+        rig.api.hold_back("pods")
+        rig.api.delete("pods", "a-0")
+        rig.nodes(1)
+        await rig.until(lambda: rig.bound_of("b"), within=10)
+        assert binds_tried(rig) == ["a-0", "b-0"]
+
+
 # -- faults ------------------------------------------------------------------------------------
 
 
