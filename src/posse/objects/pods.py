@@ -73,6 +73,14 @@ class SchedulingGroup(KubeStruct):
     pod_group_name: str = ""
 
 
+class PodVolume(KubeStruct):
+    """Only what names a claim: the rest of a volume is its node's business, and is large."""
+
+    name: str = ""
+    persistent_volume_claim: Any = None
+    ephemeral: Any = None
+
+
 class PodSpec(KubeStruct):
     containers: Nullable[list[Container]] = field(default_factory=list)
     init_containers: Nullable[list[Container]] = field(default_factory=list)
@@ -96,7 +104,7 @@ class PodSpec(KubeStruct):
     overhead: Nullable[dict[str, Amount]] = field(default_factory=dict)
     scheduling_gates: Nullable[list[SchedulingGate]] = field(default_factory=list)
     resource_claims: Nullable[list[dict[str, Any]]] = field(default_factory=list)
-    volumes: Nullable[list[dict[str, Any]]] = field(default_factory=list)
+    volumes: Nullable[list[PodVolume]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.containers is None:

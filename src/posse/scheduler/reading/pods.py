@@ -136,12 +136,13 @@ class Shapes:
     """Shapes by the text they were read from.
 
     The pods of one template ask for the same in the same words, so their quantities are parsed
-    once; and equal shapes are one object, which the engine compares by identity first.
+    once; equal shapes are one object, which the engine compares by identity first; and the words
+    themselves are kept once, not in every pod.
     """
 
     def __init__(self, limit: int = 4096) -> None:
         self._limit = limit
-        self._known: dict[bytes, Shape] = {}
+        self._known: dict[bytes, tuple[Shape, PodSpec]] = {}
         self._encoder = msgspec.msgpack.Encoder()
 
     def of(self, pod: Pod, volumes: Volumes | None = None) -> Shape:
@@ -158,12 +159,15 @@ class Shapes:
         ports = host_ports(spec)
         if spec.affinity or spec.topology_spread_constraints or ports or volumes is not None:
             text += self._company(pod, ports, volumes)
-        shape = self._known.get(text)
-        if shape is None:
+        known = self._known.get(text)
+        if known is None:
             shape = _read_shape(pod, ports, volumes)
             if len(self._known) >= self._limit:
                 self._known.clear()
-            self._known[text] = shape
+            self._known[text] = (shape, spec)
+            return shape
+        shape, like = known
+        _share(spec, like)
         return shape
 
     def _company(self, pod: Pod, ports: tuple[HostPort, ...], volumes: Volumes | None) -> bytes:
@@ -173,6 +177,17 @@ class Shapes:
         if b"atchLabelKeys" in text:
             text += self._encoder.encode(sorted(pod.metadata.labels.items()))
         return text
+
+
+def _share(spec: PodSpec, like: PodSpec) -> None:
+    """Two specs that ask for the same in the same words are to have these words together."""
+    for one, other in (
+        *zip(spec.containers, like.containers, strict=True),
+        *zip(spec.init_containers, like.init_containers, strict=True),
+    ):
+        one.resources = other.resources
+    spec.resources, spec.overhead = like.resources, like.overhead
+    spec.node_selector, spec.tolerations = like.node_selector, like.tolerations
 
 
 def _read_shape(pod: Pod, ports: tuple[HostPort, ...], volumes: Volumes | None) -> Shape:

@@ -288,11 +288,11 @@ def claims_of(pod: Pod) -> dict[Key, bool]:
     """The claims that a pod uses; True for those that are made for it alone."""
     found: dict[Key, bool] = {}
     for volume in pod.spec.volumes:
-        named = volume.get("persistentVolumeClaim")
+        named = volume.persistent_volume_claim
         if isinstance(named, dict) and isinstance(named.get("claimName"), str):
             found[(pod.metadata.namespace, named["claimName"])] = False
-        elif isinstance(volume.get("ephemeral"), dict):
-            found[(pod.metadata.namespace, f"{pod.metadata.name}-{volume.get('name', '')}")] = True
+        elif isinstance(volume.ephemeral, dict):
+            found[(pod.metadata.namespace, f"{pod.metadata.name}-{volume.name}")] = True
     return found
 
 
