@@ -162,6 +162,15 @@ class Columns:
         elif np.count_nonzero(by < 0):
             self.freed[rows] = self.last_freed = self.clock
 
+    def shift_one(self, row: int, columns: Rows, by: Ints) -> None:
+        """As `shift`, of what is used on one row, outside of any statement."""
+        assert not self._depth, "facts do not change inside a tentative statement"
+        self.used[row, columns] += by
+        self.clock += 1
+        self.touched[row] = self.clock
+        if np.count_nonzero(by < 0):
+            self.freed[row] = self.last_freed = self.clock
+
     def shade(self, rows: Rows, by: Ints) -> None:
         """Keep so much more (or less) of what is free on these rows out of sight."""
         if self._shade is None:

@@ -265,7 +265,8 @@ class View:
 
     def _count(self, member: Member, sign: int) -> None:
         if member.row != NOWHERE:
-            self.take(member.seating, Seats.one(member.row), sign)
+            seating = member.seating
+            self.columns.shift_one(member.row, seating.columns, sign * seating.amounts)
 
     def _count_leaving(self, member: Member, sign: int) -> None:
         if member.going and member.row != NOWHERE and not member.stuck:
