@@ -16,7 +16,7 @@ help:
 	@echo "make test-tools  other people's clients for the tests: kubectl, helm, the Python clients"
 	@echo "make setup     .venv with .venv/bin/posse and .venv/bin/arena"
 	@echo "make check     format, lint, types, layers, drift of generated files"
-	@echo "make bench     measure the engine and the embedded cluster on this machine"
+	@echo "make bench     measure the engine, the scheduler's reading and the embedded cluster"
 	@echo "make bench-peers  the same work for Posse, native gangs and Volcano on a real API server"
 	@echo "make bench-restart  a scheduler's start on 5,000 nodes and 50,000 pods, until it decides"
 	@echo "make soak      kill services at random under load: make soak SECONDS=600 SEED=1"
@@ -78,6 +78,7 @@ generate: setup
 
 bench: setup
 	$(PY) -m bench.engine
+	$(PY) -m bench.reading
 	$(PY) -m bench.cluster
 
 # On a real API server, with kube-scheduler and Volcano's scheduler built where they are not yet.
