@@ -217,7 +217,7 @@ async def test_a_dead_workers_seat_is_its_successors_though_others_wait() -> Non
             except NotFound:
                 return False
             fresh = now["metadata"]["uid"] != before["metadata"]["uid"]
-            return fresh and now["spec"].get("nodeName") == before["spec"]["nodeName"]
+            return bool(fresh and now["spec"].get("nodeName") == before["spec"]["nodeName"])
 
         await running.until(healed, "its successor sits where it sat")
         assert await seated(running, "greedy") == 0

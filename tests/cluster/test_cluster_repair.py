@@ -11,7 +11,7 @@ import pytest
 
 from posse.kube.errors import NotFound
 from posse.objects import keys, kinds
-from posse.virtual.cluster import VirtualCluster
+from tests.cluster.backends import VirtualRide
 from tests.cluster.manifests import NAMESPACE, pod
 from tests.cluster.riding import mpi, pods_of, seated, tf, training, wait_for_status
 from tests.cluster.test_cluster_incidents import bound, change_node, gang, wait_for_bound
@@ -20,7 +20,7 @@ from tests.cluster.witness import witnessed
 pytestmark = pytest.mark.looptime(noop_cycles=0)
 
 
-async def kept(running: VirtualCluster, job: str) -> dict[str, list[str]]:
+async def kept(running: VirtualRide, job: str) -> dict[str, list[str]]:
     group = await running.connection.get(kinds.POD_GROUP, job, NAMESPACE)
     text = (group["metadata"].get("annotations") or {}).get(keys.KEEPS)
     seats: dict[str, list[str]] = json.loads(text)["seats"] if text else {}
@@ -28,7 +28,7 @@ async def kept(running: VirtualCluster, job: str) -> dict[str, list[str]]:
 
 
 async def wait_for_kept(
-    running: VirtualCluster, job: str, number: int, *, within: float = 120
+    running: VirtualRide, job: str, number: int, *, within: float = 120
 ) -> None:
     async def holds() -> bool:
         return sum(map(len, (await kept(running, job)).values())) == number
@@ -37,7 +37,7 @@ async def wait_for_kept(
 
 
 async def wait_for_seat(
-    running: VirtualCluster, name: str, *, on: str = "", other_than: str = ""
+    running: VirtualRide, name: str, *, on: str = "", other_than: str = ""
 ) -> None:
     async def sits() -> bool:
         try:
@@ -49,17 +49,17 @@ async def wait_for_seat(
     await running.until(sits, f"{name} sits on {on or 'a node'}, not {other_than or 'nowhere'}")
 
 
-async def node_of(running: VirtualCluster, name: str) -> str:
+async def node_of(running: VirtualRide, name: str) -> str:
     found: dict[str, Any] = await running.connection.get(kinds.POD, name, NAMESPACE)
     return str(found["spec"].get("nodeName", ""))
 
 
-async def start(running: VirtualCluster, workers: int = 4) -> None:
+async def start(running: VirtualRide, workers: int = 4) -> None:
     await training(running).submit(mpi("first", workers=workers))
     await wait_for_status(running, "first", "RUNNING")
 
 
-async def lose(running: VirtualCluster, name: str) -> None:
+async def lose(running: VirtualRide, name: str) -> None:
     await running.connection.delete(kinds.POD, name, NAMESPACE, grace=0)
 
 

@@ -20,7 +20,7 @@ def gang(least: int, **more: Any) -> dict[str, Any]:
     return {"schedulingPolicy": {"gang": {"minCount": least}}, **more}
 
 
-def member(name: str, *, gpus: int = 1, labels: dict[str, str] | None = None, **spec: Any) -> Any:
+def member(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": name, "labels": labels or {}},
         "spec": {
@@ -30,7 +30,7 @@ def member(name: str, *, gpus: int = 1, labels: dict[str, str] | None = None, **
                 {
                     "name": "main",
                     "image": "train",
-                    "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
+                    "resources": {"limits": {"nvidia.com/gpu": "1"}},
                 }
             ],
             **spec,
@@ -63,7 +63,7 @@ async def test_a_native_gang_waits_whole_and_says_why_and_then_starts_whole(
     running: Riding,
 ) -> None:
     names = [f"five-{number}" for number in range(5)]
-    link = {"schedulingGroup": {"podGroupName": "five"}}
+    link: dict[str, Any] = {"schedulingGroup": {"podGroupName": "five"}}
     for name in names:
         await running.connection.create(kinds.POD, member(name, **link), running.namespace)
     group = {"metadata": {"name": "five"}, "spec": gang(5)}
@@ -174,9 +174,8 @@ async def test_a_native_gang_sits_in_one_domain_of_its_label(running: Riding) ->
         await running.connection.patch(
             kinds.NODE, node["metadata"]["name"], {"metadata": {"labels": labels}}
         )
-    first, second = (node["metadata"]["name"] for node in nodes)
-    taken = member("taken", nodeSelector={"kubernetes.io/hostname": first})
-    taken["spec"]["nodeSelector"] = {"example.com/rack": "rack-0"}
+    second = nodes[1]["metadata"]["name"]
+    taken = member("taken", nodeSelector={"example.com/rack": "rack-0"})
     await running.connection.create(kinds.POD, taken, running.namespace)
 
     async def there() -> bool:

@@ -419,9 +419,12 @@ class Scenario:
 
     def play(self) -> None:
         view = View()
-        nodes = (*self.nodes, *self.hypernodes)
-        there = (*self.queues, *self.budgets, *nodes, *self.others, *self.gangs)
-        first = Turn([arrives(*there)], self.expect)
+        there = [
+            arrives(*self.queues, *self.budgets),
+            arrives(*self.nodes, *self.hypernodes),
+            arrives(*self.others, *self.gangs),
+        ]
+        first = Turn(there, self.expect)
         now = 0.0
         for number, turn in enumerate([first, *self.then], start=1):
             now += turn.after

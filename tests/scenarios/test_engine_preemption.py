@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from posse.engine.decisions import Reason
 from posse.engine.facts import BudgetFacts, Keeps, Purpose, QueueFacts
 from posse.engine.policy import Policy
 from posse.engine.terms import Requirement, Selector
 from tests.scenarios.language import (
+    Expectation,
     Scenario,
+    Team,
     Turn,
     arrives,
     ends,
@@ -32,13 +37,13 @@ RESERVED = Reason.RESERVED
 INCOMPLETE = Reason.INCOMPLETE
 
 
-def low(name: str, *on: str, gpus: int = 8, began: float = -100.0, **like: object):  # type: ignore[no-untyped-def]
+def low(name: str, *on: str, gpus: int = 8, began: float = -100.0, **like: Any) -> Team:
     """A running gang, one pod per node named, begun a while ago."""
-    facts = {"began": began, **like.pop("facts", {})}  # type: ignore[dict-item]
-    return gang(name, workers=len(on), on=on, gpus=gpus, facts=facts, **like)  # type: ignore[arg-type]
+    facts = {"began": began, **like.pop("facts", {})}
+    return gang(name, workers=len(on), on=on, gpus=gpus, facts=facts, **like)
 
 
-def ended(name: str) -> object:
+def ended(name: str) -> Expectation:
     return waits(name, because="ended for team/", reason=INCOMPLETE)
 
 
@@ -560,12 +565,8 @@ SCENARIOS = [
 CPU_BUDGET = Selector((Requirement("app", "In", ("x",)),))
 
 
-def labelled(team, **labels: str):  # type: ignore[no-untyped-def]
-    from dataclasses import replace as changed
-
-    from msgspec.structs import replace
-
-    return changed(team, pods=[replace(each, labels=labels) for each in team.pods])
+def labelled(team: Team, **labels: str) -> Team:
+    return Team(team.group, [replace(each, labels=labels) for each in team.pods])
 
 
 BUDGETS = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from posse.engine.decisions import Reason
@@ -27,10 +29,8 @@ from tests.scenarios.language import (
 RESERVED = Reason.RESERVED
 
 
-def runs(name: str, queue: str, *on: str, **like: object) -> Team:
-    return gang(  # type: ignore[arg-type]
-        name, workers=len(on), on=on, gpus=8, queue=queue, facts={"began": -10.0}, **like
-    )
+def runs(name: str, queue: str, *on: str, **like: Any) -> Team:
+    return gang(name, workers=len(on), on=on, gpus=8, queue=queue, facts={"began": -10.0}, **like)
 
 
 def ended(name: str) -> Expectation:
