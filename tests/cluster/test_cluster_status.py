@@ -185,3 +185,11 @@ def test_the_same_cluster_under_another_name_is_seen_as_any_other(
     elsewhere["clusters"][0]["cluster"]["server"] = away.replace("127.0.0.1", "localhost")
     file.write_text(yaml.safe_dump(elsewhere))
     assert "no answer" in empty.run(f"posse status --kubeconfig {file}", exits=5).stderr
+
+
+@pytest.mark.process
+def test_on_this_machine_too_it_is_said_who_waits_and_why(empty: Commands) -> None:
+    empty.run('posse submit mpi --name=vast --workers=99 --gpus=8 --image=i "run"')
+    eventually(lambda: "today's nodes" in empty.run("posse status").stdout, "its verdict is shown")
+    row = next(line for line in empty.run("posse status").stdout.splitlines() if "vast" in line)
+    assert row.split()[:2] == ["default", "vast"]

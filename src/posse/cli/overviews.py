@@ -1,4 +1,4 @@
-"""The page that `status` shows of a cluster that is not on this machine."""
+"""What `status` shows of a cluster: the page of one that is not on this machine; who waits."""
 
 from __future__ import annotations
 
@@ -48,14 +48,19 @@ def _tables(overview: Overview, now: float) -> list[str]:
         ]
         tables.append(columns(rows))
     if overview.waiting:
-        rows = [("NAMESPACE", "WAITS", "AGE", "REASON", "WHY")]
-        rows += [
-            (one.namespace, one.name, _age(one.since, now), one.reason, one.sentence)
-            for one in overview.waiting[:_MOST]
-        ]
-        left = len(overview.waiting) - _MOST
-        tables.append(columns(rows) + (f"\n... and {left} more (-o json)" if left > 0 else ""))
+        tables.append(who_waits(overview, now))
     return tables
+
+
+def who_waits(overview: Overview, now: float, hint: str = " (-o json)") -> str:
+    """The first of them; the hint says where the others are."""
+    rows: list[tuple[object, ...]] = [("NAMESPACE", "WAITS", "AGE", "REASON", "WHY")]
+    rows += [
+        (one.namespace, one.name, _age(one.since, now), one.reason, one.sentence)
+        for one in overview.waiting[:_MOST]
+    ]
+    left = len(overview.waiting) - _MOST
+    return columns(rows) + (f"\n... and {left} more{hint}" if left > 0 else "")
 
 
 def _word(yes: bool) -> str:

@@ -10,16 +10,18 @@ from posse.cli.formats import output_option
 from posse.cli.layout import columns, document, short_age
 from posse.cli.options import App, verb
 from posse.cli.overviews import page as overview_page
+from posse.cli.overviews import who_waits
 from posse.cli.packing import fill, secrets_of
 from posse.cli.targeting import elsewhere
 from posse.client.bundling import Bundle
 from posse.client.overview import Overview, look
 from posse.kube import connect
 from posse.kube.config import Settings
+from posse.local.supervisor.connecting import settings_for
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.reporting import Report
 from posse.local.supervisor.reporting import status as report_on
-from posse.local.supervisor.states import ServiceState
+from posse.local.supervisor.states import Address, ServiceState
 from posse.world import World
 
 MODES = {
@@ -56,6 +58,11 @@ def status(app: App, output: str, bundle: Path | None) -> int:
         app.show(f"No cluster is running in {report.home}; `posse up` starts one")
     else:
         app.show(_page(report, world.now()))
+        address = home.load(home.address, Address)
+        if report.ready and address is not None:
+            seen = asyncio.run(_look(app, settings_for(home, address, "admin"), world))
+            if seen.waiting:
+                app.show(f"\n{who_waits(seen, world.now(), hint='')}")
     return 0 if report.ready else 1
 
 
