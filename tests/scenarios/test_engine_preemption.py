@@ -386,7 +386,12 @@ SCENARIOS = [
             gang("small", workers=1, gpus=1, priority=9, facts={"preempts": False}),
         ],
         expect=[waits("small"), waits("new", reason=RESERVED)],
-        then=[Turn([ends("old-worker-0")], [starts("new", 1)])],
+        then=[
+            Turn(
+                [ends("old-worker-0")],
+                [starts("new", 1), waits("small", because="0 are free of 8;")],
+            )
+        ],
     ),
     Scenario(
         "what was kept before anybody was ended is nothing: it is planned again",
@@ -454,7 +459,10 @@ SCENARIOS = [
                     waits("new", because="held for team/newest"),
                 ],
             ),
-            Turn([ends("old-worker-0")], [starts("newest", 1)]),
+            Turn(
+                [ends("old-worker-0")],
+                [starts("newest", 1), waits("new", because="0 are free of 8;")],
+            ),
         ],
     ),
     Scenario(
