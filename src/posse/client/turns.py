@@ -11,7 +11,7 @@ _DEFAULT_QUEUE = "default"
 _IN_LINE = ("NotEnoughResources", "QueueQuotaExceeded", "Reserved")
 _SETTLED = ("Running", "Completed")
 # How a verdict speaks of what comes with time, and how it tells when.
-_WITH_TIME = "it can start when"
+_WITH_TIME = ("it can start when", "waits behind")
 _TOLD = ("expected to start", "when it starts is unknown")
 
 
@@ -40,7 +40,8 @@ def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, i
     if len(uids) < 2 or group.metadata.uid not in uids:
         return ""
     place = f"It is number {uids.index(group.metadata.uid) + 1} of {len(uids)}"
-    unknown = _WITH_TIME in _verdict(group) and not any(t in _verdict(group) for t in _TOLD)
+    verdict = _verdict(group)
+    unknown = any(w in verdict for w in _WITH_TIME) and not any(t in verdict for t in _TOLD)
     when = "; when it starts, nobody can know yet" if unknown else ""
     return f"{place} that wait in queue {_queue(group)}{when}."
 

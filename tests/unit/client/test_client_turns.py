@@ -60,6 +60,7 @@ def test_the_line_is_of_those_that_wait_their_turn(others: list[PodGroup], says:
     ("verdict", "unknown"),
     [
         (NEEDS, True),
+        ("waits behind ns/big: the room it would take is kept for that", True),
         (f"{NEEDS}; expected to start at about 14:05 UTC", False),
         (f"{NEEDS}; when it starts is unknown: 1 job states no max runtime", False),
         ("asks 10 GPUs, the cluster has 8 on today's nodes; add 2", False),

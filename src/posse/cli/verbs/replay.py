@@ -47,6 +47,8 @@ def replay(app: App, file: Path, policy: Path | None, most: int, output: str | N
         raise click.ClickException(f"--policy: {error}") from error
     except ReplayError as error:
         raise click.ClickException(f"{file}: {error}") from error
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror}") from error
     if output == "json":
         app.show(msgspec.json.format(msgspec.json.encode(result)).decode())
         return 1 if result.differing else 0
