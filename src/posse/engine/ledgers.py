@@ -125,7 +125,8 @@ class Ledger:
     # -- what is there -----------------------------------------------------------------------
 
     def queue(self, name: str) -> Queue:
-        self._settle()
+        if self._unsettled or self._stale or self._used.shape[1] != self._columns.used.shape[1]:
+            self._settle()
         found = self._queues.get(name)
         if found is None:
             found = self._phantom(name)
@@ -165,7 +166,8 @@ class Ledger:
 
     def eased_since(self, name: str | None, clock: int) -> bool:
         """Whether since then the queue came to use less, or any came to have other limits."""
-        self._settle()
+        if self._unsettled or self._stale:
+            self._settle()
         return self._altered_at > clock or self._eased.get(name or TOP, 0) > clock
 
     # -- keeping count -----------------------------------------------------------------------
