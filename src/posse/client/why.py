@@ -89,8 +89,9 @@ def explain(
         # One that says what is wrong says more than one that only takes its time.
         told = [(pod, why) for pod in starting if (why := _trouble(pod, events))]
         first, why = told[0] if told else (starting[0], pod_status(starting[0]))
+        are = "is" if len(starting) == 1 else "are"
         return Explanation(
-            f"{name} is starting: {len(starting)} of {len(pods)} pods are placed but not running"
+            f"{name} is starting: {len(starting)} of {len(pods)} pods {are} placed but not running"
             f" yet ({first.metadata.name} on {first.spec.node_name}: {why}).",
             True,
         )
