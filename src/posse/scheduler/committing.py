@@ -26,6 +26,7 @@ from posse.objects.groups import PodGroup
 from posse.objects.pods import Pod
 from posse.scheduler.binding import Binder, Bound, Denied, Gone, Otherwise, Outcome
 from posse.scheduler.claiming import Claimer
+from posse.scheduler.groupwriting import GroupWriter
 from posse.scheduler.observing import Observer
 from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.groups import (
@@ -107,6 +108,7 @@ class Committer:
         binds_in_flight: int,
     ) -> None:
         self._connection = connection
+        self._groups = GroupWriter(connection)
         self._binder = binder
         self._releaser = releaser
         self._outbox = outbox
@@ -229,16 +231,9 @@ class Committer:
         if phase_of(group) in STARTED and not order.ran:
             # Its earlier run is over. Half-bound under the old phase, it would look like a running
             # gang that lost members.
-            group = await self._connection.patch(
-                decided_on.kind,
-                name,
-                {
-                    "metadata": {"uid": decided_on.uid},
-                    "status": {"phase": spoken(INQUEUE, decided_on.kind)},
-                },
-                namespace,
-                subresource="status",
-                model=PodGroup,
+            status = {"phase": spoken(INQUEUE, decided_on.kind)}
+            group = await self._groups.status(
+                decided_on.kind, name, namespace, decided_on.uid, status
             )
             self._outbox.group(group)
         missing = [hold for hold in holds if hold not in now.holds]

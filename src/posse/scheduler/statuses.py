@@ -25,6 +25,7 @@ from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
+from posse.scheduler.groupwriting import GroupWriter
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.quarantine import Records
@@ -67,6 +68,7 @@ class Statuses:
         restate: float,
     ) -> None:
         self._connection = connection
+        self._groups = GroupWriter(connection)
         self._world = world
         self._reader = reader
         self._events = events
@@ -217,14 +219,8 @@ class Statuses:
         patch = group_status(muster, self._reader.queues, why, self._world)
         if not patch:
             return
-        written = await self._connection.patch(
-            muster.kind,
-            group.metadata.name,
-            {"metadata": {"uid": group.metadata.uid}, "status": patch},
-            group.metadata.namespace,
-            subresource="status",
-            model=PodGroup,
-        )
+        meta = group.metadata
+        written = await self._groups.status(muster.kind, meta.name, meta.namespace, meta.uid, patch)
         self._reader.wrote(written)
 
     async def _write_pods(self, muster: Muster, why: Waiting | None) -> None:

@@ -76,7 +76,7 @@ class Api:
         self.latency = latency
         self.revision = 0
         self.objects: dict[Key, Object] = {}
-        self.served = {"podgroups", "queues"}
+        self.served = {"podgroups", "podgroups/status", "queues"}
         self.attempts: list[tuple[float, str, str]] = []  # every request that arrived
         self.writes: list[Write] = []  # those that took effect
         self.binds: list[tuple[str, str]] = []  # pod name, node
@@ -264,6 +264,8 @@ class Api:
             return 200, {"resources": [{"name": served} for served in sorted(self.served)]}
         if plural in ("podgroups", "queues", "hypernodes") and plural not in self.served:
             raise Refusal(404, "NotFound", "the server could not find the requested resource")
+        if (plural, part) == ("podgroups", "status") and "podgroups/status" not in self.served:
+            raise Refusal(404, "NotFound", "the server could not find the requested resource")
         key = (plural, found["namespace"] or "", name or "")
         if method == "GET" and name is None:
             meta = {"resourceVersion": str(self.revision)}
@@ -297,6 +299,8 @@ class Api:
         new["metadata"] |= {"uid": known["metadata"]["uid"]}
         new["metadata"].setdefault("creationTimestamp", known["metadata"]["creationTimestamp"])
         new["metadata"]["generation"] = known["metadata"]["generation"]
+        if plural == "podgroups" and part is None and "status" in document:
+            new["metadata"]["generation"] += 1  # its status is a part of the object like any other
         return 200, self._store("MODIFIED", key, new)
 
     def _bind(self, key: Key, pod: Object, binding: Object) -> Object:

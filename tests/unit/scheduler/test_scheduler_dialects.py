@@ -26,6 +26,7 @@ from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.reader import Reader
 from posse.scheduler.standing import Waiting, group_status, waiting
 from posse.world import World
+from tests.unit.scheduler.rig import Rig
 
 KEY = "ns/train"
 NATIVE = next(kind for kind in NATIVE_POD_GROUPS if kind.version == "v1alpha2")
@@ -273,3 +274,28 @@ def test_the_scheduler_plugins_phases_are_theirs() -> None:
     muster, world = read.musters[KEY], World.real()
     waits = Waiting("Unschedulable", "", "needs 8 GPUs")
     assert group_status(muster, {}, waits, world) == {"phase": "Scheduling"}
+
+
+@pytest.mark.looptime
+async def test_a_definition_that_keeps_no_status_apart_is_written_all_the_same() -> None:
+    """Volcano's own, which stays where it was there before us."""
+    rig = Rig()
+    rig.api.served.remove("podgroups/status")
+    rig.nodes(2)
+    rig.gang("fits", 2)
+    rig.gang("large", 3)
+    async with rig.running():
+        await rig.until(lambda: len(rig.bound_of("fits")) == 2)
+        await rig.settle(10)
+        assert rig.api.get("podgroups", "fits")["status"]["phase"] == "Running"
+        large = rig.api.get("podgroups", "large")["status"]
+        assert large["phase"] == "Inqueue"
+        assert "6 GPUs" in large["conditions"][0]["message"]
+        settled = len(rig.api.writes)
+        await rig.settle(60)
+        assert [w for w in rig.api.writes[settled:] if "podgroups" in w.path] == []
+        for name in ("fits-0", "fits-1"):
+            rig.api.delete("pods", name)
+        await rig.settle(10)
+        rig.gang("fits", 2)
+        await rig.until(lambda: len(rig.bound_of("fits")) == 2)

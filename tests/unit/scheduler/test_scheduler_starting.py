@@ -330,6 +330,6 @@ async def test_crds_that_are_not_there_yet_stop_nobody(rig: Rig) -> None:
     rig.api.put("pods", pod("g-0", "g"))
     async with rig.running():
         await rig.until(lambda: rig.api.placed().get("alone"))
-        rig.api.served = {"podgroups", "queues"}
+        rig.api.served = {"podgroups", "podgroups/status", "queues"}
         rig.api.put("podgroups", group("g", 1))
         await rig.until(lambda: rig.api.placed().get("g-0"))
