@@ -361,6 +361,33 @@ GUARANTEE = [
         expect=[starts("cpu", 4)],
     ),
     Scenario(
+        "a guarantee is kept inside of what a queue above may use, too",
+        nodes=nodes(4, gpus=8),
+        queues=[
+            queue("research", gpus=24),
+            queue("vision", parent="research", guarantee=8),
+            queue("nlp", parent="research"),
+            queue("other"),
+        ],
+        gangs=[
+            gang("a", workers=3, gpus=8, queue="nlp", age=2),
+            gang("b", workers=2, gpus=8, queue="nlp", age=1),
+        ],
+        expect=[
+            starts("b", 2),
+            waits(
+                "a",
+                reason=QUOTA,
+                because="8 GPUs are kept for queue vision (guarantee), 24 are free in queue"
+                " research; it can start when 8 more are free in queue research",
+            ),
+        ],
+        then=[
+            Turn([arrives(gang("c", workers=1, gpus=8, queue="other"))], [starts("c", 1)]),
+            Turn([arrives(gang("d", workers=1, gpus=8, queue="vision"))], [starts("d", 1)]),
+        ],
+    ),
+    Scenario(
         "a guarantee inside a guarantee is kept from its siblings too",
         nodes=nodes(1, gpus=8),
         queues=[

@@ -22,7 +22,8 @@ Flags = NDArray[np.bool_]
 class Limit:
     """What keeps a gang from more: `resource`, of which `room` is left to it.
 
-    `queue` is the one whose capability binds; None: what is kept for the `keepers` binds.
+    `queue` is the one whose capability binds; None: what is kept for the `keepers` binds, of what
+    is free in the cluster, or `inside` of what a queue above may use.
     """
 
     resource: str
@@ -33,6 +34,7 @@ class Limit:
     used: int = 0
     free: int = 0
     keepers: tuple[str, ...] = ()
+    inside: str = ""
 
 
 class QueueTree(Ledger):
@@ -70,8 +72,11 @@ class QueueTree(Ledger):
     def _room_of(self, queue: Queue) -> Ints:
         room: Ints = self._left[queue.chain].min(axis=0)
         if self._guaranteed and np.count_nonzero(self._unmet[0]):
-            kept = self._others_unmet(queue)
-            room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
+            inside = self._kept_inside(queue)
+            if len(inside):
+                room = np.minimum(room, (self._left[queue.above] - inside).min(axis=0))
+                kept = inside[-1]
+                room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
         return room
 
     def total(self) -> Ints:
@@ -95,8 +100,15 @@ class QueueTree(Ledger):
             used = int(self._used[each.row, column]) - own
             if used + amount > most:
                 return Limit(resource, amount, most - used, each, most, used)
+        for each, kept_there in zip(queue.above, self._kept_inside(queue)[:, column], strict=True):
+            left = int(self._left[each, column]) + own
+            if amount > left - int(kept_there):
+                whole = next(up for up in queue.lineage() if up.row == each)
+                room = left - int(kept_there)
+                keepers = self._keepers(queue, column, whole)
+                return Limit(resource, amount, room, free=left, keepers=keepers, inside=whole.name)
         free = int(self._totals.free()[column]) + own
-        room = free - int(self._others_unmet(queue)[column])
+        room = free - int(self._kept_inside(queue)[-1, column])
         keepers = self._keepers(queue, column)
         return Limit(resource, amount, room, free=free, keepers=keepers)
 
@@ -105,9 +117,12 @@ class QueueTree(Ledger):
         resource = min(names, key=gravity)
         return resource, self._columns.column[resource]
 
-    def _keepers(self, queue: Queue, column: int) -> tuple[str, ...]:
+    def _keepers(self, queue: Queue, column: int, whole: Queue | None = None) -> tuple[str, ...]:
+        """For whom something is kept, of those inside of the whole."""
         found: list[str] = []
         for each in queue.lineage():
+            if each is whole:
+                break
             if each.parent is not None:
                 found += [
                     sibling.name
@@ -116,10 +131,10 @@ class QueueTree(Ledger):
                 ]
         return tuple(sorted(found))
 
-    def _others_unmet(self, queue: Queue) -> Ints:
-        """What is kept for queues that are neither this one, nor above it, nor below it."""
-        others: Ints = (self._unmet_below[queue.above] - self._unmet[queue.within]).sum(axis=0)
-        return others
+    def _kept_inside(self, queue: Queue) -> Ints:
+        """What is kept, inside of each queue above this one, for others than it and its own."""
+        kept: Ints = (self._unmet_below[queue.above] - self._unmet[queue.within]).cumsum(axis=0)
+        return kept
 
     # -- what is wrong with them -------------------------------------------------------------
 

@@ -210,7 +210,9 @@ def _kept_for_others(limit: Limit, when: str) -> str:
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""
     queues = f"{'queue' if len(names) == 1 else 'queues'} {', '.join(names[:2])}{others}"
     kept = limit.free - limit.room
+    where = f" in queue {limit.inside}" if limit.inside else ""
     return (
         f"{words(limit.resource, kept)} {are(limit.resource, kept)} kept for {queues} (guarantee),"
-        f" {amount(limit.resource, limit.free)} {are(limit.resource, limit.free)} free; {when}"
+        f" {amount(limit.resource, limit.free)} {are(limit.resource, limit.free)} free{where};"
+        f" {when}{where}"
     )
