@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from posse.engine.company import Company
+from posse.engine.fit.company import Company
 from posse.engine.view import View
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod

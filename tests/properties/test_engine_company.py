@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from posse.engine import relating
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Start
 from posse.engine.facts import Constraints, GroupFacts, NodeFacts, PodFacts, Shape, requests_of
+from posse.engine.fit.terms import HostPort, PodTerm, Relations, Requirement, Selector, Spread
+from posse.engine.placement import relating
 from posse.engine.policy import Policy
-from posse.engine.terms import HostPort, PodTerm, Relations, Requirement, Selector, Spread
 from posse.engine.view import View
 
 HOST, ZONE = "host", "zone"

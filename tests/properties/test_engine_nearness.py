@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Start
 from posse.engine.facts import NodeFacts, Topology
-from posse.engine.hypernodes import HyperNodeFacts, Membership
+from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import Cluster, can_start, clusters

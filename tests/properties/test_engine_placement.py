@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Start
-from posse.engine.demands import demands_of
+from posse.engine.fit.seating import Seats
+from posse.engine.placement.demands import demands_of
+from posse.engine.placement.searching import search
 from posse.engine.policy import Policy
-from posse.engine.searching import search
-from posse.engine.seating import Seats
 from posse.engine.view import View
 from tests.properties.engine_worlds import Cluster, can_start, clusters
 

@@ -17,7 +17,7 @@ from posse.engine.decisions import Reason, Start, Wait
 from posse.engine.facts import QueueFacts, Requests
 from posse.engine.gangs import NOWHERE
 from posse.engine.policy import Policy
-from posse.engine.sharing import fill
+from posse.engine.queues.sharing import fill
 from posse.engine.view import View
 from tests.properties.engine_worlds import GPU, Cluster, can_start, clusters
 

@@ -39,10 +39,10 @@ from posse.engine.facts import (
     Toleration,
     requests_of,
 )
+from posse.engine.fit.hypernodes import HyperNodeFacts
+from posse.engine.fit.terms import Choice, Preference, Relations
 from posse.engine.gangs import NOWHERE
-from posse.engine.hypernodes import HyperNodeFacts
 from posse.engine.policy import Policy
-from posse.engine.terms import Choice, Preference, Relations
 from posse.engine.view import View
 
 GPU = "nvidia.com/gpu"

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from posse.engine.facts import NodeFacts, PodFacts
-from posse.engine.terms import (
+from posse.engine.fit.terms import (
     Attraction,
     Choice,
     HostPort,

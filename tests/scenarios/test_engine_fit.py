@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from posse.engine.terms import Choice, NodeTerm, Preference, Requirement
+from posse.engine.fit.terms import Choice, NodeTerm, Preference, Requirement
 from tests.scenarios.language import Scenario, gang, node, nodes, starts, waits
 
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Reason, Start
 from posse.engine.facts import Keeps, Purpose, Taint, Toleration
+from posse.engine.fit.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.policy import Policy
-from posse.engine.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.view import View
 from tests.scenarios.language import (
     Scenario,

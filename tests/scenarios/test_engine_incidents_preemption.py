@@ -7,8 +7,8 @@ from msgspec import structs
 
 from posse.engine.decisions import Reason
 from posse.engine.facts import QueueFacts
+from posse.engine.fit.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.policy import Policy
-from posse.engine.terms import PodTerm, Relations, Requirement, Selector
 from tests.scenarios.language import (
     Expectation,
     Scenario,

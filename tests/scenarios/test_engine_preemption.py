@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from posse.engine.decisions import Reason
 from posse.engine.facts import BudgetFacts, Keeps, Purpose, QueueFacts
+from posse.engine.fit.terms import Requirement, Selector
 from posse.engine.policy import Policy
-from posse.engine.terms import Requirement, Selector
 from tests.scenarios.language import (
     Expectation,
     Scenario,

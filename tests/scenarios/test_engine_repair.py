@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Decision, Keep, Reason, Release, Start, Wait
 from posse.engine.facts import Keeps, Purpose
+from posse.engine.fit.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.policy import Policy
-from posse.engine.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.view import View
 from tests.scenarios.language import (
     Expectation,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from posse.engine.facts import NodeFacts, Topology
-from posse.engine.hypernodes import HyperNodeFacts, Membership
+from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
+from posse.engine.fit.terms import Requirement, Selector
 from posse.engine.policy import Policy
-from posse.engine.terms import Requirement, Selector
 from tests.scenarios.language import (
     Scenario,
     Turn,

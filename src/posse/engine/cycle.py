@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from posse.engine import forecasting, healing, preempting, reserving
-from posse.engine.admitting import refusal
 from posse.engine.decisions import Decision
-from posse.engine.explaining import explain
-from posse.engine.forecasting import forecast
-from posse.engine.healing import heal
-from posse.engine.ordering import in_order
-from posse.engine.placing import Placement, start
+from posse.engine.placement.admitting import refusal
+from posse.engine.placement.placing import Placement, start
 from posse.engine.policy import Policy
-from posse.engine.preempting import give_up_overdue, preempt
-from posse.engine.reserving import place_in_turn, renew, reserve, served
+from posse.engine.preemption import preempting
+from posse.engine.preemption.preempting import give_up_overdue, preempt
+from posse.engine.queues.ordering import in_order
+from posse.engine.repair import healing
+from posse.engine.repair.healing import heal
+from posse.engine.reservation import forecasting, reserving
+from posse.engine.reservation.forecasting import forecast
+from posse.engine.reservation.reserving import place_in_turn, renew, reserve, served
+from posse.engine.verdicts.explaining import explain
 from posse.engine.view import View
 
 

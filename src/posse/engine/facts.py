@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from posse.engine.terms import Choice, Preference, Relations, Selector
+from posse.engine.fit.terms import Choice, Preference, Relations, Selector
 
 # Amounts per resource in base units (cpu in thousandths), sorted by name, zeros left out.
 Requests = tuple[tuple[str, int], ...]

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from posse.engine.decisions import Verdict
 from posse.engine.facts import GroupFacts, Keeps, PodFacts, Purpose
-from posse.engine.seating import Seating
+from posse.engine.fit.seating import Seating
 
 NOWHERE = -1
 _ORDER = attrgetter("order")

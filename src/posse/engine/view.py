@@ -12,9 +12,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from posse.engine.budgets import Budgets
 from posse.engine.columns import Attempt, Columns, Rows
-from posse.engine.eligibility import Eligibility
 from posse.engine.facts import (
     LARGEST,
     BudgetFacts,
@@ -26,16 +24,18 @@ from posse.engine.facts import (
     QueueFacts,
     Shape,
 )
+from posse.engine.fit.eligibility import Eligibility
+from posse.engine.fit.hypernodes import HyperNodeFacts
+from posse.engine.fit.neighbours import Neighbours
+from posse.engine.fit.seating import Seating, Seats
+from posse.engine.fit.topology import Tiers
 from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
-from posse.engine.hunting import Hunting
-from posse.engine.hypernodes import HyperNodeFacts
-from posse.engine.neighbours import Neighbours
-from posse.engine.queues import QueueTree
-from posse.engine.reservations import Reservations
-from posse.engine.seating import Seating, Seats
-from posse.engine.shadows import Shadows
-from posse.engine.shortfalls import Shortfalls
-from posse.engine.topology import Tiers
+from posse.engine.placement.shortfalls import Shortfalls
+from posse.engine.preemption.budgets import Budgets
+from posse.engine.preemption.hunting import Hunting
+from posse.engine.queues.tree import QueueTree
+from posse.engine.reservation.reservations import Reservations
+from posse.engine.reservation.shadows import Shadows
 
 
 class View:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from posse.engine import packing, placing
 from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Decision, Start, Wait
 from posse.engine.gangs import Gang
+from posse.engine.placement import packing, placing
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.scenarios.language import arrives, gang, node, nodes, pod
@@ -34,7 +34,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         looked.append("looked")
         return original(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("posse.engine.placing.pack", spy)
+    monkeypatch.setattr("posse.engine.placement.placing.pack", spy)
     return looked
 
 
@@ -48,7 +48,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         taken.append(gang.key.removeprefix("team/"))
         return original(view, gang, policy)
 
-    monkeypatch.setattr("posse.engine.reserving.place", spy)
+    monkeypatch.setattr("posse.engine.reservation.reserving.place", spy)
     return taken
 
 

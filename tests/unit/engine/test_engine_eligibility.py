@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from posse.engine.eligibility import Bar, bar
 from posse.engine.facts import Constraints, NodeFacts, Taint, Toleration
+from posse.engine.fit.eligibility import Bar, bar
 from posse.engine.view import View
 from tests.scenarios.language import node, shape
 

@@ -7,7 +7,7 @@ import pytest
 from posse.engine.cycle import cycle
 from posse.engine.facts import DEFAULT_QUEUE, QueueFacts
 from posse.engine.policy import Policy
-from posse.engine.queues import QueueTree
+from posse.engine.queues.tree import QueueTree
 from posse.engine.view import View
 from tests.scenarios.language import GPU, arrives, ends, gang, nodes, queue, vanishes
 

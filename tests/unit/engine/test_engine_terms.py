@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from posse.engine.terms import Choice, HostPort, NodeTerm, PodTerm, Requirement, Selector
+from posse.engine.fit.terms import Choice, HostPort, NodeTerm, PodTerm, Requirement, Selector
 
 LABELS = {"zone": "a", "gpus": "8", "empty": "", "odd": "08x"}
 

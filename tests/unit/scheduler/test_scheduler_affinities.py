@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from posse.engine.facts import Shape
-from posse.engine.terms import (
+from posse.engine.fit.terms import (
     Attraction,
     Choice,
     HostPort,

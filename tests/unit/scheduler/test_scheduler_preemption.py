@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from posse.engine.facts import BudgetFacts
+from posse.engine.fit.terms import Requirement, Selector
 from posse.engine.policy import Policy
-from posse.engine.terms import Requirement, Selector
 from posse.kube.connection import Connection
 from posse.objects import keys
 from posse.objects.budgets import PodDisruptionBudget

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from posse.engine.facts import Topology
-from posse.engine.hypernodes import HyperNodeFacts, Membership
-from posse.engine.terms import Requirement, Selector
+from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
+from posse.engine.fit.terms import Requirement, Selector
 from posse.objects.groups import PodGroup
 from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import NATIVE_POD_GROUPS, POD_GROUP

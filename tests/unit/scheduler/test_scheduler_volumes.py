@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from posse.engine.facts import LARGEST
-from posse.engine.terms import Choice, NodeTerm, Requirement
+from posse.engine.fit.terms import Choice, NodeTerm, Requirement
 from posse.objects.pods import Pod
 from posse.objects.volumes import (
     CsiDriver,

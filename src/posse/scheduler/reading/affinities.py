@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from posse.engine.terms import (
+from posse.engine.fit.terms import (
     ANY_ADDRESS,
     Attraction,
     Choice,

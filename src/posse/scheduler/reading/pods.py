@@ -7,7 +7,7 @@ from enum import Enum
 import msgspec
 
 from posse.engine.facts import Constraints, PodFacts, Requests, Shape, Toleration, requests_of
-from posse.engine.terms import HostPort
+from posse.engine.fit.terms import HostPort
 from posse.objects import keys
 from posse.objects import pods as objects
 from posse.objects.affinities import NodeAffinity

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from posse.engine.facts import Topology
-from posse.engine.hypernodes import HyperNodeFacts, Membership
+from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
 from posse.objects.groups import PodGroupSpec
 from posse.objects.hypernodes import HyperNode, HyperNodeMember
 from posse.scheduler.reading.affinities import selector

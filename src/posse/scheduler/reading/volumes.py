@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from posse.engine.facts import LARGEST, Requests
-from posse.engine.terms import Choice, NodeTerm, Requirement
+from posse.engine.fit.terms import Choice, NodeTerm, Requirement
 from posse.objects.meta import Amount, Key
 from posse.objects.pods import Pod
 from posse.objects.quantity import QuantityError, base_units

@@ -1,0 +1,1 @@
+"""Which nodes a pod may use, and how many seats each has for it."""

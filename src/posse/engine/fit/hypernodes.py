@@ -1,0 +1,120 @@
+"""Domains that somebody has drawn by hand: each names its nodes, or the domains it is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from posse.engine.facts import NodeFacts
+from posse.engine.fit.terms import Selector
+
+
+class Membership(Struct, frozen=True):
+    """Some nodes, or (`domains`) some other domains: of one name, of a pattern, of some labels."""
+
+    domains: bool = False
+    name: str = ""
+    # Found anywhere in the name, unless it is anchored.
+    pattern: str = ""
+    labels: Selector | None = None
+
+
+class HyperNodeFacts(Struct, frozen=True):
+    name: str
+    # 1 is the nearest, as a rule: whatever is smaller is nearer.
+    tier: int
+    tier_name: str = ""
+    members: tuple[Membership, ...] = ()
+
+
+class _Roll:
+    """The nodes of one pattern or selector: a node is asked once, and again when it changes."""
+
+    def __init__(self, membership: Membership) -> None:
+        self.names: dict[str, None] = {}
+        self._pattern = re.compile(membership.pattern) if membership.pattern else None
+        self._labels = membership.labels
+
+    def ask(self, changed: Iterable[NodeFacts], gone: Iterable[str]) -> None:
+        for name in gone:
+            self.names.pop(name, None)
+        for node in changed:
+            if self._takes(node):
+                self.names[node.name] = None
+            else:
+                self.names.pop(node.name, None)
+
+    def _takes(self, node: NodeFacts) -> bool:
+        if self._pattern is not None:
+            return self._pattern.search(node.name) is not None
+        return self._labels is not None and self._labels.matches(node.labels)
+
+
+class HyperNodes:
+    def __init__(self) -> None:
+        self.facts: dict[str, HyperNodeFacts] = {}
+        self._nodes: dict[str, NodeFacts] = {}
+        self._rolls: dict[Membership, _Roll] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.facts)
+
+    def domains(self, nodes: Mapping[str, NodeFacts]) -> dict[str, list[str]]:
+        """The names of each domain's nodes, those of the domains in it among them."""
+        self._call(nodes)
+        known: dict[str, dict[str, None]] = {}
+        return {name: sorted(self._nodes_of(name, known, ())) for name in sorted(self.facts)}
+
+    def _call(self, nodes: Mapping[str, NodeFacts]) -> None:
+        before, self._nodes = self._nodes, dict(nodes)
+        changed = [node for name, node in nodes.items() if before.get(name) is not node]
+        gone = [name for name in before if name not in nodes]
+        rolls = self._rolls
+        self._rolls = {}
+        for facts in self.facts.values():
+            for membership in facts.members:
+                if membership.domains or membership.name:
+                    continue
+                roll = rolls.get(membership)
+                if roll is None:
+                    roll = _Roll(membership)
+                    roll.ask(nodes.values(), ())
+                elif membership not in self._rolls:
+                    roll.ask(changed, gone)
+                self._rolls[membership] = rolls[membership] = roll
+
+    def _nodes_of(
+        self, name: str, known: dict[str, dict[str, None]], above: tuple[str, ...]
+    ) -> dict[str, None]:
+        """A domain that contains itself has of itself only what it has otherwise."""
+        if name in known:
+            return known[name]
+        nodes: dict[str, None] = {}
+        whole = True
+        for membership in self.facts[name].members:
+            if not membership.domains:
+                nodes.update(self._selected(membership))
+                continue
+            for inner in self._inner(membership):
+                if inner == name or inner in above:
+                    whole = False
+                    continue
+                nodes.update(self._nodes_of(inner, known, (*above, name)))
+        if whole or not above:
+            known[name] = nodes
+        return nodes
+
+    def _selected(self, membership: Membership) -> dict[str, None]:
+        if membership.name:
+            return {membership.name: None} if membership.name in self._nodes else {}
+        return self._rolls[membership].names
+
+    def _inner(self, membership: Membership) -> list[str]:
+        if membership.name:
+            return [membership.name] if membership.name in self.facts else []
+        if not membership.pattern:
+            return []
+        pattern = re.compile(membership.pattern)
+        return [name for name in sorted(self.facts) if pattern.search(name)]

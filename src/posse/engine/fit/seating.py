@@ -1,0 +1,279 @@
+"""How many pods of one shape each node could seat now, and which seats to choose.
+
+Pods of one shape can trade places, so placing n of them is one pass over the nodes, not n. The
+counts are kept between passes; only rows touched since the last look are counted again.
+
+Choosing is exact: n pods are seated whenever the nodes have n seats for them. Among all ways it
+prefers, in this order: nodes the caller names; nodes the pods prefer; for pods that ask no device,
+nodes that have none, then those with the fewest devices left; the fewest nodes; of these the
+smallest that will do, so that whole nodes stay whole; the fewest free devices; the node's name, or
+its place in the rows that the caller limits the choice to. Where members are to be spread, every
+node gets one before any gets two, the emptiest first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Columns, Ints, Rows
+from posse.engine.facts import LARGEST, PODS, Shape
+from posse.engine.fit.eligibility import Eligibility
+from posse.engine.resources import is_device
+
+
+class Seats:
+    """Some rows, and how many pods go to each."""
+
+    __slots__ = ("counts", "rows")
+
+    def __init__(self, rows: Rows, counts: Ints) -> None:
+        self.rows = rows
+        self.counts = counts
+
+    @staticmethod
+    def one(row: int) -> Seats:
+        return Seats(np.array([row], np.intp), np.ones(1, np.int64))
+
+    @staticmethod
+    def at(rows: Sequence[int]) -> Seats:
+        """One seat on each of these rows, however often they are named."""
+        distinct, counts = np.unique(np.array(rows, np.intp), return_counts=True)
+        return Seats(distinct, counts.astype(np.int64))
+
+    def each(self) -> list[int]:
+        """One row per seat."""
+        return np.repeat(self.rows, self.counts).tolist()
+
+
+class Seating:
+    def __init__(self, columns: Columns, shape: Shape, eligibility: Eligibility) -> None:
+        self.shape = shape
+        # Its pods say something of other pods.
+        self.related = shape.relations is not None
+        self.eligibility = eligibility
+        # Asking for more than any node can have never fits, and must not overflow a column.
+        self.asked = {r: min(a, LARGEST + 1) for r, a in shape.requests if a > 0} or {PODS: 1}
+        self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
+        self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
+        # Where among them the devices are.
+        devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
+        self._devices: Rows = np.array(devices, np.intp)
+        self.asks_devices = bool(devices)
+        self._table = columns
+        self._seats: Ints = np.zeros(0, np.int64)
+        self._grade: Ints = np.zeros(0, np.int64)
+        self._total = 0
+        # The table's when the seats were last counted.
+        self.clock = -1
+
+    # -- counting ----------------------------------------------------------------------------
+
+    def total(self, within: Rows | None = None) -> int:
+        """Seats on all nodes, or on these rows."""
+        self._refresh()
+        return self._total if within is None else int(self._seats[within].sum())
+
+    def seats(self) -> Ints:
+        """Seats per row."""
+        self._refresh()
+        return self._seats
+
+    def _refresh(self) -> None:
+        table = self._table
+        if self.clock == table.clock:
+            return
+        rows = table.touched_since(self.clock)
+        self.clock = table.clock
+        if len(self._seats) < len(table.touched):
+            room = len(table.touched) - len(self._seats)
+            self._seats = np.pad(self._seats, (0, room))
+            self._grade = np.pad(self._grade, (0, room))
+        self.eligibility.refresh()
+        free = table.free_at(rows, self.columns)
+        seats = (free // self.amounts).min(axis=1)
+        seats[(seats < 0) | ~self.eligibility.at(rows)] = 0
+        self._total += int(seats.sum() - self._seats[rows].sum())
+        self._seats[rows] = seats
+        self._grade[rows] = self._grades(rows, free)
+
+    def _grades(self, rows: Rows, free: Ints) -> Ints:
+        """Lower is better: free devices of the kinds asked for; or of any, where none is."""
+        if self.asks_devices:
+            left: Ints = free[:, self._devices].sum(axis=1)
+            return left
+        devices = np.array(
+            [at for resource, at in self._table.column.items() if is_device(resource)], np.intp
+        )
+        offered = (self._table.allocatable[rows[:, None], devices] > 0).any(axis=1)
+        left = np.maximum(self._table.free_at(rows, devices), 0).sum(axis=1)
+        graded: Ints = np.where(offered, left + 1, 0)
+        return graded
+
+    # -- choosing ----------------------------------------------------------------------------
+
+    def choose(
+        self,
+        count: int,
+        prefer: Sequence[Rows] = (),
+        within: Rows | None = None,
+        *,
+        spread: bool = False,
+        most: int = LARGEST,
+    ) -> Seats:
+        """The best seats for `count` pods, of which there must be as many (see `total`).
+
+        `prefer`: rows to be filled first, the first of them first of all. `within`: all the rows
+        there are to choose from, in the order in which ties are broken. `most`: no more of them
+        on one node; then there must be as many seats as that leaves.
+        """
+        self._refresh()
+        rows = self._table.by_name() if within is None else within
+        rows = rows[self._seats[rows] > 0]
+        chosen: list[Rows] = []
+        counts: list[Ints] = []
+        left = count
+        for tier in self._tiers(rows, prefer, spread):
+            seats = self._seats[tier]
+            if most < LARGEST:
+                seats = np.minimum(seats, most)
+            here = min(left, int(seats.sum()))
+            pick = _widest if spread else _fewest
+            picked, taken = pick(seats, self._grade[tier], here)
+            chosen.append(tier[picked])
+            counts.append(taken)
+            left -= here
+            if not left:
+                break
+        if len(chosen) == 1:
+            return Seats(chosen[0], counts[0])
+        return Seats(np.concatenate(chosen), np.concatenate(counts))
+
+    def rows_of(self, nodes: Iterable[str]) -> list[int]:
+        """Where these nodes are, as far as they are known."""
+        return [self._table.row[node] for node in nodes if node in self._table.row]
+
+    def at(self, rows: list[int], count: int) -> Seats:
+        """Seats on exactly these rows, in their order: up to `count`, fewer where room lacks."""
+        self._refresh()
+        taken: dict[int, int] = {}
+        for row in rows:
+            if count and taken.get(row, 0) < self._seats[row]:
+                taken[row] = taken.get(row, 0) + 1
+                count -= 1
+        return Seats(np.array(list(taken), np.intp), np.array(list(taken.values()), np.int64))
+
+    def _tiers(self, rows: Rows, prefer: Sequence[Rows], spread: bool) -> Iterator[Rows]:
+        """Nodes to be filled before the next ones are looked at."""
+        for wanted in prefer:
+            own = np.isin(rows, wanted)
+            if own.any():
+                yield rows[own]
+                rows = rows[~own]
+        if self.shape.constraints.prefers:
+            liked = self.eligibility.likings(rows)
+            for liking in np.unique(liked)[::-1]:
+                yield from self._graded(rows[liked == liking], spread)
+        else:
+            yield from self._graded(rows, spread)
+
+    def _graded(self, rows: Rows, spread: bool) -> Iterator[Rows]:
+        if self.asks_devices:
+            yield rows
+            return
+        grades = np.minimum(self._grade[rows], 1) if spread else self._grade[rows]
+        while len(rows):
+            best = grades == grades.min()
+            yield rows[best]
+            rows, grades = rows[~best], grades[~best]
+
+
+def _widest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
+    """Positions of as many nodes as seat `count` pods evenly, and how many sit on each."""
+    ordered = np.sort(seats)
+    # What all nodes seat if none takes more than the level: the lowest level that will do.
+    below = np.concatenate(([0], np.cumsum(ordered)))
+    reached = below[:-1] + ordered * np.arange(len(seats), 0, -1)
+    at = int(np.searchsorted(reached, count))
+    level = -(-(count - int(below[at])) // (len(seats) - at))
+    taken = np.minimum(seats, level)
+    surplus = int(taken.sum()) - count
+    if surplus:
+        full = np.flatnonzero(taken == level)
+        fullest_first = full[np.lexsort((-full, seats[full]))]
+        taken[fullest_first[:surplus]] -= 1
+    positions: Rows = np.flatnonzero(taken)
+    return positions, taken[positions]
+
+
+def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
+    """Positions of the fewest nodes that seat `count` pods together, and how many sit on each."""
+    useful = np.minimum(seats, count)
+    histogram = np.bincount(useful)
+    available = {size: number for size, number in enumerate(histogram.tolist()) if number}
+    wanted = _sizes(available, count)
+    picked = [
+        _tightest((useful == size).nonzero()[0], grades, number) for size, number in wanted.items()
+    ]
+    positions: Rows = picked[0] if len(picked) == 1 else np.concatenate(picked)
+    taken = useful[positions]
+    # The sizes add up to the count or, in the largest ones, to a little more.
+    surplus = int(taken.sum()) - count
+    at = len(taken) - 1
+    while surplus:
+        less = min(surplus, int(taken[at]) - 1)
+        taken[at] -= less
+        surplus -= less
+        at -= 1
+    return positions, taken
+
+
+def _sizes(available: dict[int, int], count: int) -> dict[int, int]:
+    """How many nodes of each size to take: as few as can be, and of those the smallest.
+
+    At each step it takes the smallest size that still lets the largest ones do the rest.
+    """
+    sizes = sorted(available)
+    largest: list[int] = []
+    covered = 0
+    for size in reversed(sizes):
+        if covered >= count:
+            break
+        number = min(available[size], -(-(count - covered) // size))
+        largest.extend([size] * number)
+        covered += number * size
+    left = dict(available)
+    taken: dict[int, int] = {}
+    # What the nodes other than the one being chosen can take at most.
+    rest = sum(largest[:-1])
+    for others in range(len(largest) - 1, -1, -1):
+        at = bisect_left(sizes, count - rest)
+        while not left[sizes[at]]:
+            at += 1
+        size = sizes[at]
+        left[size] -= 1
+        taken[size] = taken.get(size, 0) + 1
+        count -= size
+        if others:
+            rest -= largest[others - 1]
+    return taken
+
+
+def _tightest(positions: Rows, grades: Ints, number: int) -> Rows:
+    """The `number` positions of lowest grade; among equals the first, which is first by name."""
+    if len(positions) == number:
+        return positions
+    own = grades[positions]
+    chosen: list[Rows] = []
+    while number:
+        best = own.min()
+        equal = positions[own == best][:number]
+        chosen.append(equal)
+        number -= len(equal)
+        if number:
+            keep: NDArray[np.bool_] = own != best
+            positions, own = positions[keep], own[keep]
+    return chosen[0] if len(chosen) == 1 else np.concatenate(chosen)

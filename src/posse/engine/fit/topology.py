@@ -1,0 +1,319 @@
+"""Which nodes are near each other: tiers of domains, the nearest first.
+
+The tiers are those of the HyperNodes, where there are any, else those of node labels: tier 1 is
+the first key. A domain of a label tier is a path, as `zone a, block 2, rack 7`: racks of one name
+in two zones are two. What is kept here changes only when nodes come, go or change their labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from posse.engine.columns import Columns, Ints, Rows
+from posse.engine.facts import NodeFacts, Topology
+from posse.engine.fit.hypernodes import HyperNodeFacts, HyperNodes
+from posse.engine.fit.seating import Seating
+
+# Up to so many seats are told apart one by one.
+_WIDE = 64
+
+
+class Level:
+    """The domains of one tier, or of one node label, that have any nodes."""
+
+    def __init__(
+        self,
+        tier: int,
+        titles: tuple[str, ...],
+        noun: str,
+        domains: Sequence[tuple[str, Sequence[int]]],
+    ) -> None:
+        self.tier = tier
+        # What a request may call it.
+        self.titles = titles
+        # What a sentence calls one of its domains.
+        self.noun = noun
+        self.names = [name for name, _ in domains]
+        counts = [len(rows) for _, rows in domains]
+        self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
+        self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
+        self._starts = [0, *accumulate(counts)]
+        self._counts: WeakKeyDictionary[Seating, _Counts] = WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def domain(self, at: int) -> Rows:
+        rows: Rows = self.rows[self._starts[at] : self._starts[at + 1]]
+        return rows
+
+    def sums(self, amounts: Ints) -> Ints:
+        """What each domain has of something counted per row."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        sums: Ints = np.add.reduceat(amounts[self.rows], self._starts[:-1])
+        return sums
+
+    def seats(self, seating: Seating) -> Ints:
+        """What each domain has for pods of this shape."""
+        return self._counted(seating).sums
+
+    def nodes_for(self, seating: Seating, count: int) -> Ints:
+        """The fewest nodes of each domain that seat so many together; 0 where they cannot."""
+        left = np.full(len(self), count, np.int64)
+        nodes = np.zeros(len(self), np.int64)
+        for size, number in self._by_size(seating, count):
+            taken = np.minimum(number, -(-left // size))
+            nodes += taken
+            left -= taken * size
+            np.maximum(left, 0, out=left)
+        nodes[left > 0] = 0
+        return nodes
+
+    def _by_size(self, seating: Seating, count: int) -> Iterator[tuple[int, Ints]]:
+        """How many nodes of each domain have so many seats, the most first; those with more than
+        the count have that many."""
+        counted = self._counted(seating)
+        largest = counted.largest()
+        if largest < _WIDE:
+            if largest >= count:
+                yield count, counted.table[count : largest + 1].sum(axis=0)
+            for size in range(min(largest, count - 1), 0, -1):
+                if counted.of_size[size]:
+                    yield size, counted.table[size]
+            return
+        useful = np.minimum(counted.seats, count)
+        sizes, which = np.unique(useful, return_inverse=True)
+        cells = np.bincount(which * len(self) + self.ids, minlength=len(self) * len(sizes))
+        for at in range(len(sizes) - 1, -1, -1):
+            if sizes[at]:
+                yield int(sizes[at]), cells[at * len(self) : (at + 1) * len(self)]
+
+    def _counted(self, seating: Seating) -> _Counts:
+        counted = self._counts.get(seating)
+        if counted is None:
+            counted = self._counts[seating] = _Counts(self.rows, self.ids, len(self))
+        counted.follow(seating)
+        return counted
+
+    def containing(self, rows: Rows) -> Ints:
+        """How many of these distinct rows each domain has."""
+        there = np.isin(self.rows, rows)
+        counts: Ints = np.bincount(self.ids[there], minlength=len(self)).astype(np.int64)
+        return counts
+
+
+class _Counts:
+    """Seats of one shape in the domains of one level; only what has changed is counted again."""
+
+    def __init__(self, rows: Rows, ids: Rows, domains: int) -> None:
+        self._rows = rows
+        self._ids = ids
+        self._clock = -1
+        # In the order of the level's rows; then of its domains.
+        self.seats: Ints = np.zeros(len(rows), np.int64)
+        self.sums: Ints = np.zeros(domains, np.int64)
+        # How many nodes there are of each number of seats: in each domain, and in all.
+        self.table: Ints = np.zeros((_WIDE, domains), np.int64)
+        self.table[0] = np.bincount(ids, minlength=domains)
+        self.of_size: Ints = np.zeros(_WIDE, np.int64)
+        self.of_size[0] = len(rows)
+
+    def follow(self, seating: Seating) -> None:
+        seats = seating.seats()
+        if self._clock == seating.clock:
+            return
+        self._clock = seating.clock
+        now = seats[self._rows]
+        changed = (now != self.seats).nonzero()[0]
+        if not len(changed):
+            return
+        ids, old, new = self._ids[changed], self.seats[changed], now[changed]
+        self.seats = now
+        np.add.at(self.sums, ids, new - old)
+        before, after = np.minimum(old, _WIDE - 1), np.minimum(new, _WIDE - 1)
+        np.subtract.at(self.table, (before, ids), 1)
+        np.add.at(self.table, (after, ids), 1)
+        np.subtract.at(self.of_size, before, 1)
+        np.add.at(self.of_size, after, 1)
+
+    def largest(self) -> int:
+        """The most seats of one node."""
+        most = int(self.of_size.nonzero()[0].max(initial=0))
+        return most if most < _WIDE - 1 else _WIDE
+
+
+class Tiers:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._drawn = HyperNodes()
+        self._clock = -1
+        self._seen: list[NodeFacts | None] = []
+        # By their label keys; and by one key alone.
+        self._levels: dict[tuple[str, ...], list[Level]] = {}
+        self._labels: dict[str, Level] = {}
+        self._orders: dict[tuple[str, ...], Rows] = {}
+
+    # -- what is drawn by hand ---------------------------------------------------------------
+
+    def set_hypernode(self, facts: HyperNodeFacts) -> None:
+        if self._drawn.facts.get(facts.name) != facts:
+            self._drawn.facts[facts.name] = facts
+            self._forget()
+
+    def remove_hypernode(self, name: str) -> None:
+        if self._drawn.facts.pop(name, None) is not None:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._levels.clear()
+        self._labels.clear()
+        self._orders.clear()
+        self._columns.alter()
+
+    # -- what there is -----------------------------------------------------------------------
+
+    def levels(self, keys: tuple[str, ...]) -> list[Level]:
+        """All tiers that have a domain, the nearest first; `keys`: node labels, the same way."""
+        self._refresh()
+        levels = self._levels.get(keys)
+        if levels is None:
+            levels = self._hypernode_levels() if self._drawn else self._label_levels(keys)
+            levels = self._levels[keys] = [level for level in levels if len(level)]
+            self._orders[keys] = self._order(levels)
+            if levels:
+                self._arrange(levels, self._orders[keys])
+        return levels
+
+    def everywhere(self, keys: tuple[str, ...]) -> Rows:
+        """All rows, neighbours side by side."""
+        self.levels(keys)
+        return self._orders[keys]
+
+    def by_label(self, key: str) -> Level:
+        """The domains of one node label, whatever the tiers are."""
+        self._refresh()
+        level = self._labels.get(key)
+        if level is None:
+            rows: dict[str, list[int]] = {}
+            for row, node in self._nodes():
+                if key in node.labels:
+                    rows.setdefault(node.labels[key], []).append(row)
+            level = self._labels[key] = Level(0, (key,), _noun(key), sorted(rows.items()))
+        return level
+
+    def allowed(self, request: Topology, keys: tuple[str, ...]) -> tuple[list[Level], bool]:
+        """The tiers one of whose domains will do, the nearest first; whether any node will do."""
+        if request.key:
+            level = self.by_label(request.key)
+            return [level] if len(level) else [], not request.required
+        levels = self.levels(keys)
+        if not request.required:
+            return levels, True
+        if request.tier_name:
+            last = [at for at, level in enumerate(levels) if request.tier_name in level.titles]
+            return levels[: max(last, default=-1) + 1], False
+        if request.tier is None:
+            return levels, True
+        near = [level for level in levels if level.tier <= (request.tier or 0)]
+        # The whole cluster is the domain above all others.
+        return near, bool(levels) and request.tier > self._highest(levels, keys)
+
+    def _highest(self, levels: list[Level], keys: tuple[str, ...]) -> int:
+        return levels[-1].tier if self._drawn else len(keys)
+
+    # -- keeping up --------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        columns = self._columns
+        if columns.last_altered <= self._clock:
+            return
+        rows = columns.touched_since(self._clock).tolist()
+        self._clock = columns.clock
+        nodes, seen = columns.nodes, self._seen
+        seen.extend([None] * (len(nodes) - len(seen)))
+        moved = False
+        for row in rows:
+            old, new = seen[row], nodes[row]
+            if old is not new:
+                seen[row] = new
+                moved = moved or (
+                    old is None or new is None or (old.name, old.labels) != (new.name, new.labels)
+                )
+        if moved:
+            self._levels.clear()
+            self._labels.clear()
+            self._orders.clear()
+
+    def _nodes(self) -> Iterable[tuple[int, NodeFacts]]:
+        """In the order of their names."""
+        for row in self._columns.by_name().tolist():
+            node = self._columns.nodes[row]
+            if node is not None:
+                yield row, node
+
+    def _label_levels(self, keys: tuple[str, ...]) -> list[Level]:
+        whole: dict[tuple[str, ...], list[int]] = {}
+        outward = keys[::-1]
+        for row, node in self._nodes():
+            get = node.labels.get
+            whole.setdefault(tuple([get(key, "") for key in outward]), []).append(row)
+        paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
+        for path, rows in whole.items():
+            for at in range(len(keys)):
+                outer = path[: len(keys) - at]
+                if outer[-1]:
+                    paths[at].setdefault(outer, []).extend(rows)
+        return [
+            Level(
+                at + 1,
+                (key, _noun(key)),
+                _noun(key),
+                [("/".join(filter(None, path)), rows) for path, rows in sorted(domains.items())],
+            )
+            for at, (key, domains) in enumerate(zip(keys, paths, strict=True))
+        ]
+
+    def _hypernode_levels(self) -> list[Level]:
+        row = self._columns.row
+        members = self._drawn.domains({node.name: node for _, node in self._nodes()})
+        by_tier: dict[int, list[HyperNodeFacts]] = {}
+        for name in sorted(members):
+            if members[name]:
+                facts = self._drawn.facts[name]
+                by_tier.setdefault(facts.tier, []).append(facts)
+        levels = []
+        for tier in sorted(by_tier):
+            titles = tuple(dict.fromkeys(f.tier_name for f in by_tier[tier] if f.tier_name))
+            noun = titles[0] if len(titles) == 1 else f"HyperNode of tier {tier}"
+            domains = [(f.name, [row[node] for node in members[f.name]]) for f in by_tier[tier]]
+            levels.append(Level(tier, titles, noun, domains))
+        return levels
+
+    def _order(self, levels: list[Level]) -> Rows:
+        by_name = self._columns.by_name()
+        if not levels or not len(by_name):
+            return by_name
+        keys = [np.arange(len(by_name))]
+        for level in levels:
+            place = np.full(len(self._columns.touched), len(level), np.intp)
+            # Where domains overlap, the first by name counts.
+            place[level.rows[::-1]] = level.ids[::-1]
+            keys.append(place[by_name])
+        order: Rows = by_name[np.lexsort(keys)]
+        return order
+
+    def _arrange(self, levels: list[Level], order: Rows) -> None:
+        """Neighbours side by side in every domain, too."""
+        place = np.zeros(len(self._columns.touched), np.intp)
+        place[order] = np.arange(len(order))
+        for level in levels[1:]:
+            level.rows = level.rows[np.lexsort((place[level.rows], level.ids))]
+
+
+def _noun(key: str) -> str:
+    return key.rpartition("/")[2]

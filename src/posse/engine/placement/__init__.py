@@ -1,0 +1,1 @@
+"""A gang's turn: its whole minimum, or nothing."""

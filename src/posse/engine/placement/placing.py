@@ -1,0 +1,162 @@
+"""A gang's turn: its whole minimum together with its announced members, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from posse.engine.decisions import Cause, HeldSeat, Reason, Seat, Shortage, Start, Verdict
+from posse.engine.gangs import Gang, Hold, Member
+from posse.engine.placement.demands import Demand, demands_of, signature_of
+from posse.engine.placement.nearing import ANYWHERE, limits, near
+from posse.engine.placement.relating import concern, has_room, pack, pack_more
+from posse.engine.placement.searching import Found
+from posse.engine.placement.shortfalls import Shortfall
+from posse.engine.policy import Policy
+from posse.engine.queues.quotas import budget_of, stop, stops_more
+from posse.engine.repair.overdue import watch
+from posse.engine.resources import amount, gravity, words
+from posse.engine.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Seats found and already counted in the columns; `start` makes them the gang's."""
+
+    seats: list[tuple[Member, int]]
+    holds: list[Hold]
+
+
+def place(view: View, gang: Gang, policy: Policy) -> Placement | Shortfall:
+    """A gang in its turn: its minimum or, once that is seated, members beyond it."""
+    if gang.short:
+        beyond = more_than_there_is(view, gang)
+        return beyond or seat(view, gang, policy, need=gang.need)
+    return seat(view, gang, policy, need=0, beyond=len(gang.muster.waiting))
+
+
+def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
+    """The gang as a whole asks more than all nodes offer: none of it starts, whatever fits."""
+    facts, columns = gang.facts, view.columns
+    assert facts is not None
+    if not facts.min_resources or gang.muster.seated:
+        return None
+    beyond = [
+        Shortage(resource, asked, free=0, total=offered)
+        for resource, asked in sorted(facts.min_resources, key=lambda each: gravity(each[0]))
+        if asked > (offered := columns.offers(resource))
+    ]
+    if not beyond:
+        return None
+    # What its pods ask for by themselves tells a better story.
+    demands = demands_of(gang, gang.need)
+    short = tuple(
+        each
+        for each in beyond
+        if sum(d.wanted * d.seating.asked.get(each.resource, 0) for d in demands) < each.asked
+    )
+    if not short:
+        return None
+    worst = short[0]
+    verdict = Verdict(
+        Reason.UNSCHEDULABLE,
+        f"asks at least {words(worst.resource, worst.asked)} in all (minResources), the cluster has"
+        f" {amount(worst.resource, worst.total)} on today's nodes;"
+        f" add {amount(worst.resource, worst.asked - worst.total)}",
+        Cause.TOO_MANY,
+        short,
+    )
+    signature = (facts.queue, "minResources", facts.min_resources)
+    return Shortfall(signature, [], True, surplus=False, seen=columns.last_freed, verdict=verdict)
+
+
+def seat(
+    view: View, gang: Gang, policy: Policy, *, need: int, beyond: int = 0, afresh: bool = False
+) -> Placement | Shortfall:
+    """Seat `need` waiting members and hold a seat for every absent one, or change nothing.
+
+    Then up to `beyond` further members, as many as there is room for. `afresh`: whatever is known
+    of gangs that ask the same.
+    """
+    demands = demands_of(gang, need)
+    moves = view.columns.moves if concern(view, demands) else None
+    cast = view.shadows.cast
+    signature = (*signature_of(gang, demands, need, beyond), *cast)
+    known = None if afresh else view.shortfalls.recall(signature)
+    if known is not None:
+        return known
+    seen = view.columns.last_freed
+    budget = budget_of(view, gang)
+    if budget is not None and (quota := stop(view, gang, demands, need, budget)) is not None:
+        return Shortfall(
+            signature, demands, True, surplus=not need, seen=seen, quota=quota, cast=cast
+        )
+    close = near(view, gang, policy)
+    proven = True
+    # Where nobody must be seated, nobody is missing.
+    fits = not need and not any(demand.announced for demand in demands)
+    with view.tentatively() as attempt:
+        # Its own held seats are free to the gang, and to nobody else.
+        view.let_go(gang.holds)
+        for limit in limits(view, gang, demands, need, policy):
+            limit.apply(demands)
+            with view.tentatively() as trial:
+                found, sure = pack(view, demands, need, close, limit.heed(policy))
+                proven = sure if limit.whole else proven and sure
+                if found is None:
+                    continue
+                left = None
+                if budget is not None:
+                    asked = budget.asked_for(view, demands, found)
+                    if asked is not budget.asked and budget.over(asked).any():
+                        continue
+                    left = budget.after(asked) if beyond else None
+                fits = True
+                more = pack_more(view, demands, found, beyond, close, policy, left)
+                placement = _placement(demands, found)
+                if need or more or placement.holds != gang.holds:
+                    trial.keep()
+                    attempt.keep()
+                    return placement
+    ANYWHERE.apply(demands)
+    if moves is not None and not has_room(demands, need):
+        # Whoever comes or goes, it is room that must come first.
+        moves = None
+    quota = stops_more(view, gang, demands, budget) if budget is not None and fits else None
+    return Shortfall(
+        signature, demands, proven, surplus=fits, seen=seen, quota=quota, moves=moves, cast=cast
+    )
+
+
+def start(view: View, gang: Gang, placement: Placement) -> Start:
+    """Give the gang its seats and holds; from here on the view counts them as taken."""
+    view.shortfalls.remove(gang)
+    view.record_holds(gang, placement.holds)
+    view.hunting.note(gang)
+    gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
+    view.assume(gang, placement.seats)
+    if gang.vacancies:
+        for member, row in placement.seats:
+            gang.fill(member.facts.role, view.columns.names[row])
+    gang.forget_muster()
+    gang.dismissed = False
+    gang.entitled = max(gang.entitled or 0, len(gang.muster.seated))
+    watch(view, gang)
+    gang.verdict = None
+    names = view.columns.names
+    held = sorted((hold.role, names[hold.row]) for hold in gang.holds)
+    return Start(
+        gang.key,
+        tuple(Seat(m.facts.uid, m.facts.name, names[row]) for m, row in placement.seats),
+        tuple(HeldSeat(role, node) for role, node in held),
+    )
+
+
+def _placement(demands: list[Demand], found: Found) -> Placement:
+    seats: list[tuple[Member, int]] = []
+    holds: list[Hold] = []
+    for demand in demands:
+        rows = found.get(demand, [])
+        seats += zip(demand.members, rows, strict=False)
+        if demand.announced:
+            holds += [Hold(demand.role, demand.seating, row) for row in rows]
+    return Placement(seats, holds)

@@ -1,0 +1,295 @@
+"""Gangs that did not fit: not looked at again until something that could help has changed.
+
+Gangs that ask the same share one shortfall: when the first of them in order does not fit, none
+does. What could help is room that came back for good on a node with a seat for one of their
+shapes, or a node that changed; where a quota stopped them, that less of it is in use or that it was
+raised. Their own changes and their queue's stir them anyway.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush, nsmallest
+from itertools import islice
+
+import numpy as np
+
+from posse.engine.columns import Columns, Rows
+from posse.engine.decisions import Cause, Reason, Verdict
+from posse.engine.gangs import Gang, Rank
+from posse.engine.placement.demands import Demand, Signature
+from posse.engine.queues.tree import QueueTree
+from posse.engine.reservation.shadows import Shadows
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A quota stands against it, that of `queue`; None: what is kept free for other queues.
+
+    `seen` is the tree's clock at the look. Not `alone`: some members lack room only.
+    """
+
+    verdict: Verdict
+    queue: str | None
+    seen: int
+    alone: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Shortfall:
+    signature: Signature
+    demands: list[Demand]
+    # Every placement was ruled out; otherwise the search gave up.
+    proven: bool
+    # The minimum is seated; only members beyond it wait.
+    surplus: bool
+    # What had changed for the better, up to here, was looked at.
+    seen: int
+    quota: Quota | None = None
+    # Who sat where was looked at up to here; None where company does not matter.
+    moves: int | None = None
+    # Whose reservations were kept back from it, and those without which it would fit.
+    cast: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    # Its gangs could not start even if nobody ran, as long as this stays as it is.
+    hopeless: object = None
+    # What is to be told of it, where that is not for its demands to tell.
+    verdict: Verdict | None = None
+    # What kind of reason its gangs were told.
+    told: tuple[Reason, Cause | None] | None = None
+    gangs: dict[str, Gang] = field(default_factory=dict)
+    _ranked: list[tuple[Rank, str]] = field(default_factory=list)
+
+    def add(self, gang: Gang) -> None:
+        self.gangs[gang.key] = gang
+        entry = (gang.rank, gang.key)
+        at = bisect_left(self._ranked, entry)
+        if self._ranked[at : at + 1] != [entry]:
+            self._ranked.insert(at, entry)
+        if len(self._ranked) > 16 + 2 * len(self.gangs):
+            self.order()
+
+    def order(self) -> None:
+        self._ranked = sorted(
+            (each.rank, key) for key, each in self.gangs.items() if each.facts is not None
+        )
+
+    def absorb(self, other: Shortfall) -> None:
+        self._ranked = sorted([*self._ranked, *other._ranked])
+
+    def first(self) -> Gang | None:
+        """The first of its gangs in order. Those that left are dropped on the way."""
+        while self._ranked:
+            rank, key = self._ranked[0]
+            gang = self.gangs.get(key)
+            if gang is not None and gang.facts is not None and gang.rank == rank:
+                return gang
+            del self._ranked[0]
+        return None
+
+    def ranked(self) -> Iterator[Gang]:
+        """All of its gangs in order; none may join or leave meanwhile."""
+        for rank, key in self._ranked:
+            gang = self.gangs.get(key)
+            if gang is not None and gang.facts is not None and gang.rank == rank:
+                yield gang
+
+
+class Shortfalls:
+    def __init__(self, columns: Columns, tree: QueueTree, shadows: Shadows) -> None:
+        self._columns = columns
+        self._tree = tree
+        self._shadows = shadows
+        # By queue, in order, who is blocked; and those that were passed over, until the ground
+        # they stand on changes.
+        self._lines: dict[str, list[tuple[Rank, str]]] = {}
+        self._passed: dict[str, list[tuple[Rank, str]]] = {}
+        self._ground: dict[str, object] = {}
+        self._in_line: dict[str, Rank] = {}
+        self._known: dict[Signature, Shortfall] = {}
+        self._of: dict[str, Shortfall] = {}
+        # What each waiting gang is still to be told.
+        self.untold: dict[str, Shortfall | Verdict] = {}
+
+    def record(self, gang: Gang, blocked: Shortfall | Verdict) -> None:
+        """This gang waits. Those that ask the same stay with the newest look at it."""
+        if isinstance(blocked, Verdict):
+            self.remove(gang)
+            self.untold[gang.key] = blocked
+            return
+        known = self._known.setdefault(blocked.signature, blocked)
+        known.demands, known.proven = blocked.demands, blocked.proven
+        known.surplus, known.seen = blocked.surplus, blocked.seen
+        known.moves = blocked.moves
+        known.behind = blocked.behind
+        known.verdict = blocked.verdict
+        known.quota = blocked.quota
+        before = self._of.get(gang.key)
+        if before is not known:
+            self.remove(gang)
+            self._of[gang.key] = known
+        known.add(gang)
+        if before is not None and before is not known and self._outlived(before):
+            # Those that ask the same stand behind whom this one stands behind now.
+            self._merge(before, known)
+        self.untold[gang.key] = known
+        if not known.surplus:
+            self._line_up(gang)
+
+    def _outlived(self, shortfall: Shortfall) -> bool:
+        """Something was kept back from its gangs that is kept no more."""
+        return any(owner not in self._shadows for owner in shortfall.cast)
+
+    def _merge(self, old: Shortfall, new: Shortfall) -> None:
+        if not old.gangs:
+            return
+        new.told = new.told or old.told
+        new.gangs.update(old.gangs)
+        new.absorb(old)
+        for key in old.gangs:
+            self._of[key] = new
+            if key in self.untold:
+                self.untold[key] = new
+        old.gangs = {}
+        del self._known[old.signature]
+
+    def tell(self, gang: Gang) -> None:
+        """There is something new to be said to this gang, though it was not looked at."""
+        shortfall = self._of.get(gang.key)
+        if shortfall is not None:
+            self.untold.setdefault(gang.key, shortfall)
+
+    def remove(self, gang: Gang) -> None:
+        self.untold.pop(gang.key, None)
+        shortfall = self._of.pop(gang.key, None)
+        if shortfall is not None:
+            del shortfall.gangs[gang.key]
+            if not shortfall.gangs:
+                del self._known[shortfall.signature]
+
+    def of(self, gang: Gang) -> Shortfall | None:
+        return self._of.get(gang.key)
+
+    def each(self) -> Iterable[Shortfall]:
+        return self._known.values()
+
+    def recall(self, signature: Signature) -> Shortfall | None:
+        """The shortfall of gangs that ask the same, if it still stands."""
+        shortfall = self._known.get(signature)
+        if shortfall is None or self._helped(shortfall, {}, {}):
+            return None
+        return shortfall
+
+    def awakened(self) -> list[Shortfall]:
+        """Those that a change since their last look could help."""
+        rows: dict[int, Rows] = {}
+        by_cast: dict[tuple[str, ...], list[Shortfall]] = {}
+        if self._shadows:
+            for each in self._known.values():
+                by_cast.setdefault(each.cast, []).append(each)
+        else:
+            by_cast[()] = list(self._known.values())
+        found: list[Shortfall] = []
+        for cast, known in by_cast.items():
+            # Each is looked at without what was kept back from it.
+            self._shadows.show(tuple(owner for owner in cast if owner in self._shadows))
+            helped: dict[tuple[int, int], bool] = {}
+            found += [each for each in known if self._helped(each, rows, helped)]
+        self._shadows.show(())
+        return found
+
+    # -- who is first ------------------------------------------------------------------------
+
+    def queues(self) -> list[str]:
+        """The queues in which somebody is blocked, or was."""
+        return [queue for queue, line in self._lines.items() if line]
+
+    def first_blocked(self, queue: str) -> Gang | None:
+        """The first gang of the queue, of those not passed over, that waits for its minimum."""
+        line = self._lines.get(queue, [])
+        while line:
+            rank, key = line[0]
+            shortfall = self._of.get(key)
+            gang = None if shortfall is None else shortfall.gangs[key]
+            if (
+                shortfall is not None
+                and not shortfall.surplus
+                and gang is not None
+                and gang.facts is not None
+                and gang.facts.queue == queue
+                and gang.rank == rank
+            ):
+                return gang
+            heappop(line)
+            if self._in_line.get(key) == rank:
+                del self._in_line[key]
+        return None
+
+    def first_few(self, queue: str, number: int) -> list[Gang]:
+        """The first gangs of the queue that wait for their minimum, in order."""
+        found: list[Gang] = []
+        for rank, key in nsmallest(2 * number, self._lines.get(queue, [])):
+            shortfall = self._of.get(key)
+            gang = None if shortfall is None else shortfall.gangs[key]
+            if gang is not None and gang.facts is not None and gang.rank == rank:
+                found.append(gang)
+        return found[:number]
+
+    def pass_over(self, queue: str) -> None:
+        """The first of the queue is not to count until its ground changes, or it itself does."""
+        entry = heappop(self._lines[queue])
+        self._passed.setdefault(queue, []).append(entry)
+        self._in_line.pop(entry[1], None)
+
+    def recollect(self, queue: str, ground: object) -> None:
+        """Whoever was passed over on other ground counts again."""
+        if self._ground.get(queue) != ground:
+            self._ground[queue] = ground
+            for rank, key in self._passed.pop(queue, []):
+                if key in self._of and key not in self._in_line:
+                    self._in_line[key] = rank
+                    heappush(self._lines[queue], (rank, key))
+
+    def _line_up(self, gang: Gang) -> None:
+        assert gang.facts is not None
+        rank = gang.rank
+        if self._in_line.get(gang.key) != rank:
+            self._in_line[gang.key] = rank
+            heappush(self._lines.setdefault(gang.facts.queue, []), (rank, gang.key))
+
+    def _helped(
+        self,
+        shortfall: Shortfall,
+        rows: dict[int, Rows],
+        helped: dict[tuple[int, int], bool],
+    ) -> bool:
+        since = shortfall.seen
+        quota = shortfall.quota
+        if quota is not None:
+            if self._tree.eased_since(quota.queue, quota.seen):
+                return True
+            if quota.queue is None and self._columns.last_freed > since:
+                return True
+            if quota.alone:
+                return False
+        if self._columns.last_altered > since or self._outlived(shortfall):
+            return True
+        if shortfall.moves is not None and self._columns.moves > shortfall.moves:
+            return True
+        if self._columns.last_freed <= since:
+            return False
+        if since not in rows:
+            rows[since] = self._columns.freed_since(since)
+        for gang in islice(shortfall.gangs.values(), 1):
+            # Whoever holds seats shares its shortfall with nobody, and they are free to it alone.
+            if gang.holds and np.isin([hold.row for hold in gang.holds], rows[since]).any():
+                return True
+        for demand in shortfall.demands:
+            key = (id(demand.seating), since)
+            if key not in helped:
+                helped[key] = bool((demand.seating.seats()[rows[since]] > 0).any())
+            if helped[key]:
+                return True
+        return False

@@ -1,0 +1,1 @@
+"""Others end so that a gang can start, only if it then does."""

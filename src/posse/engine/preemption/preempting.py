@@ -1,0 +1,235 @@
+"""Ending others so that a gang can start: only if it then does, and nobody without need.
+
+Within a queue by priority; across queues as far as one may take and the other must give. The
+cheapest victims with whose room the whole gang fits are found by bisection over all that may be
+ended, in the order of their cost; then each is reprieved, the dearest first, without whom it fits
+too. What is freed is kept for the gang until it sits there, or for a while.
+
+Nothing goes round in circles: a victim's priority is lower than that of its evictor, or its queue
+has more than its due and the other's has not, or its queue counts less; and a gang that was ended
+too often is spared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from posse.engine.decisions import Evict, Keep, Reason, Start, Victim
+from posse.engine.facts import Keeps, Purpose
+from posse.engine.gangs import Gang, Hold, Member, Rank, made
+from posse.engine.placement.admitting import refusal
+from posse.engine.placement.placing import Placement, seat, start
+from posse.engine.placement.shortfalls import Shortfall
+from posse.engine.policy import Policy
+from posse.engine.preemption.making import awaited
+from posse.engine.preemption.preying import Prey, Quarry
+from posse.engine.preemption.victims import Unit
+from posse.engine.repair.overdue import dismiss
+from posse.engine.reservation.reserving import turn
+from posse.engine.view import View
+
+# Searches in one cycle; for whom no time is left, the next cycle looks.
+_SEARCHES = 16
+
+
+def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | Start]:
+    if not (policy.preemption or policy.reclaim):
+        return
+    hunters = _hunters(view, policy, now)
+    heap: list[tuple[Rank, str]] = []
+
+    def enter(shortfall: Shortfall) -> None:
+        gang = _first(shortfall)
+        if gang is not None:
+            heappush(heap, (gang.rank, gang.key))
+
+    for shortfall in hunters:
+        enter(shortfall)
+    quarry = Quarry(view, policy, now)
+    searches = 0
+    while heap:
+        _, key = heappop(heap)
+        gang = view.gangs.get(key)
+        blocked = None if gang is None else view.shortfalls.of(gang)
+        if gang is None or blocked is None:
+            continue
+        if not quarry.has_any_for(gang):
+            continue
+        if searches >= _SEARCHES:
+            view.hunting.put_off[key] = gang
+            continue
+        prey = Prey(view, gang, policy, quarry)
+        turn(view, gang, now)
+        plan = prey.plan()
+        view.shadows.show(())
+        searches += prey.searched
+        if plan is None:
+            continue
+        units, placement = plan
+        quarry.changed()
+        yield _carry_out(view, gang, units, placement, policy, now)
+        for loser in [unit.gang for unit in units if not unit.members]:
+            yield Keep(loser.key, None)
+            heappush(heap, (loser.rank, loser.key))
+        for waiting in (gang, *(unit.gang for unit in units if unit.whole)):
+            yield from _wait(view, waiting, policy)
+        if blocked.gangs:
+            enter(blocked)
+
+
+def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
+    """Room that did not come free in time is not waited for any longer, nor is it kept for a gang
+    whose queue has closed.
+
+    Whoever should have gone and is still there is not counted on again, whoever plans.
+    """
+    for gang in sorted(view.holding.values(), key=lambda gang: gang.key):
+        if not made(gang):
+            continue
+        if gang.kept_until is not None and gang.kept_until <= now:
+            for member in awaited(view, gang):
+                view.despair_of(member)
+        elif not _shut_out(view, gang):
+            continue
+        view.set_holds(gang, [hold for hold in gang.holds if hold not in made(gang)])
+        gang.kept_until, gang.awaits = None, ()
+        view.stir(gang)
+        yield Keep(gang.key, None)
+
+
+def _shut_out(view: View, gang: Gang) -> bool:
+    """Whether its queue would not let it start, room or not."""
+    refused = refusal(view, gang)
+    return refused is not None and refused.reason is not Reason.INCOMPLETE
+
+
+def wake_at(view: View) -> float | None:
+    """When room that was made is given up, or somebody may be ended who was spared so far."""
+    dates = [gang.kept_until for gang in view.holding.values() if made(gang)]
+    dates.append(view.hunting.next_date())
+    return min((date for date in dates if date is not None), default=None)
+
+
+# -- who looks for victims ---------------------------------------------------------------------
+
+
+def _hunters(view: View, policy: Policy, now: float) -> list[Shortfall]:
+    """Shortfalls that are new or were looked at again, and those that new prey could help."""
+    hunting = view.hunting
+    new = hunting.sort_out(now)
+    put_off, hunting.put_off = hunting.put_off, {}
+    found: dict[int, Shortfall] = {}
+    for gang in put_off.values():
+        shortfall = view.shortfalls.of(gang)
+        if shortfall is not None:
+            found[id(shortfall)] = shortfall
+    for blocked in view.shortfalls.untold.values():
+        if isinstance(blocked, Shortfall):
+            found[id(blocked)] = blocked
+    if view.budgets.eased:
+        view.budgets.eased = False
+        new = dict.fromkeys(hunting.seated, -(1 << 62))
+    if new:
+        across = policy.reclaim and len(hunting.seated) > 1
+        for shortfall in view.shortfalls.each():
+            first = shortfall.first()
+            if first is None or first.facts is None:
+                continue
+            here = new.get(first.facts.queue)
+            elsewhere = len(new) > (here is not None)
+            if (here is not None and here < first.facts.priority) or (across and elsewhere):
+                found[id(shortfall)] = shortfall
+    return [each for each in found.values() if not each.surplus and each.verdict is None]
+
+
+def _first(shortfall: Shortfall) -> Gang | None:
+    """The first that may end others and does not wait for that already: if it finds no victims,
+    those behind it find none either."""
+    for gang in shortfall.ranked():
+        assert gang.facts is not None
+        if gang.facts.preempts and not _provided(gang):
+            return gang
+    return None
+
+
+def _provided(gang: Gang) -> bool:
+    """Whether all the seats it needs are kept for it."""
+    kept = len(made(gang))
+    if not kept:
+        return False
+    needed = gang.need
+    if not gang.muster.seated:
+        needed += sum(absent.count for absent in gang.muster.absent)
+    return kept >= needed
+
+
+# -- doing it ----------------------------------------------------------------------------------
+
+
+def _carry_out(
+    view: View, gang: Gang, units: list[Unit], placement: Placement, policy: Policy, now: float
+) -> Evict | Keep:
+    assert gang.facts is not None
+    ended: dict[str, tuple[Gang, dict[str, Member]]] = {}
+    for unit in units:
+        if not unit.members:
+            view.set_holds(unit.gang, [])
+            unit.gang.kept_until, unit.gang.awaits = None, ()
+            view.hunting.note(unit.gang)
+            continue
+        _, members = ended.setdefault(unit.gang.key, (unit.gang, {}))
+        members.update((member.facts.uid, member) for member in unit.members)
+    victims: list[Victim] = []
+    for key, (victim, members) in sorted(ended.items()):
+        assert victim.facts is not None
+        whole = len(members) == len(victim.muster.seated)
+        why = f"ended for {gang.key}: {_right(gang, victim)}"
+        order = sorted(members.values(), key=lambda member: member.order)
+        victims.append(Victim(key, tuple((m.facts.uid, m.facts.name) for m in order), whole, why))
+        for member in order:
+            view.leave(member)
+        if whole:
+            dismiss(view, victim)
+            victim.evicted = max(victim.facts.evictions, victim.evicted) + 1
+            victim.ended_for = gang.key
+        else:
+            victim.entitled = max(0, (victim.entitled or 0) - len(members))
+            victim.forget_muster()
+        view.hunting.note(victim)
+    holds = [
+        Hold(member.facts.role, member.seating, row, Purpose.PREEMPTION)
+        for member, row in placement.seats
+    ]
+    seats = tuple(
+        sorted((hold.role, view.columns.names[hold.row]) for hold in [*holds, *placement.holds])
+    )
+    for hold in placement.holds:
+        # Beside a seat, what is held for announced members stays what it is.
+        purpose = None if gang.muster.seated else Purpose.PREEMPTION
+        holds.append(Hold(hold.role, hold.seating, hold.row, purpose))
+    view.set_holds(gang, holds)
+    gang.kept_until = now + policy.preemption_hold
+    gang.awaits = tuple(uid for victim in victims for uid, _ in victim.pods)
+    view.hunting.note(gang)
+    keeps = Keeps(Purpose.PREEMPTION, seats, gang.kept_until)
+    return Evict(gang.key, tuple(victims), keeps) if victims else Keep(gang.key, keeps)
+
+
+def _right(gang: Gang, victim: Gang) -> str:
+    """By what right the one ends the other."""
+    assert gang.facts is not None and victim.facts is not None
+    if gang.facts.queue == victim.facts.queue:
+        return f"priority {gang.facts.priority} comes before {victim.facts.priority}"
+    return f"queue {gang.facts.queue} takes back what is due to it from {victim.facts.queue}"
+
+
+def _wait(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
+    """What it waits for now is told in this cycle; should it wait for nothing, it starts."""
+    turn(view, gang, view.now)
+    outcome = refusal(view, gang) or seat(view, gang, policy, need=gang.need)
+    view.shadows.show(())
+    if isinstance(outcome, Placement):
+        yield start(view, gang, outcome)
+    else:
+        view.shortfalls.record(gang, outcome)

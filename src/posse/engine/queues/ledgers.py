@@ -1,0 +1,312 @@
+"""What every queue uses, counted gang by gang.
+
+What a gang's seated members and kept seats take is charged to its queue and to every ancestor,
+members on their way out too, until they are gone. Charges are recounted only for gangs that
+changed, and lazily. A tentative charge goes back at the end of its statement even where the
+statement is kept: what was kept is counted by the gangs themselves.
+
+Vectors have one place per column of the view's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from posse.engine.columns import Columns, Ints, Rows
+from posse.engine.facts import DEFAULT_QUEUE, QueueFacts, Requests
+from posse.engine.fit.seating import Seating
+from posse.engine.gangs import NOWHERE, Gang
+from posse.engine.queues.lineages import ROOT, TOP, Queue, arrange
+
+UNLIMITED: Final = 1 << 62
+
+
+@dataclass(slots=True)
+class Charge:
+    """What a gang was last found to take, to ask for in all, and of which queue."""
+
+    queue: str
+    used: Ints
+    asked: Ints
+
+
+class Ledger:
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self.facts: dict[str, QueueFacts] = {}
+        # A count of changes; when each queue last came to use less; when any was set or removed;
+        # when what they ask for changed.
+        self.clock = 0
+        self._eased: dict[str, int] = {}
+        self._altered_at = 0
+        self._wanted_at = 0
+        self._built_at = 0
+        self._queues: dict[str, Queue] = {}
+        self._top = Queue(QueueFacts(TOP), 0, False)
+        self._stale = True
+        self._charges: dict[str, Charge] = {}
+        self._unsettled: dict[str, Gang] = {}
+        self._tentative: list[tuple[str, Ints]] = []
+        # Row by row, as `Queue.row` says: what each uses, asks for in all, may use at most, may
+        # still use; what is guaranteed to it, what it is short of that, and those below it.
+        self._used: Ints = np.zeros((1, 8), np.int64)
+        self._asked: Ints = np.zeros((1, 8), np.int64)
+        self._most: Ints = np.zeros((1, 8), np.int64)
+        self._left: Ints = np.zeros((1, 8), np.int64)
+        self._kept: Ints = np.zeros((1, 8), np.int64)
+        self._unmet: Ints = np.zeros((1, 8), np.int64)
+        self._unmet_below: Ints = np.zeros((1, 8), np.int64)
+        # Which columns anything is guaranteed of.
+        self._guaranteed: list[int] = []
+
+    # -- what is told ------------------------------------------------------------------------
+
+    def set(self, facts: QueueFacts) -> dict[str, None]:
+        """Answers with the queues that may be other ones to their gangs now."""
+        old = self.facts.get(facts.name)
+        self.facts[facts.name] = facts
+        for resource, _ in (*facts.capability, *facts.guarantee, *facts.deserved):
+            self._columns.column_of(resource)
+        self._altered()
+        return self._concerned(facts.name, facts.parent, "" if old is None else old.parent)
+
+    def remove(self, name: str) -> dict[str, None]:
+        old = self.facts.pop(name)
+        self._altered()
+        return self._concerned(name, old.parent)
+
+    def _altered(self) -> None:
+        self._stale = True
+        self.clock += 1
+        self._altered_at = self.clock
+
+    def _concerned(self, *names: str) -> dict[str, None]:
+        """These queues, and those that say they are part of them."""
+        parts: dict[str, list[str]] = {}
+        for facts in self.facts.values():
+            parts.setdefault(facts.parent or ROOT, []).append(facts.name)
+        concerned = dict.fromkeys([names[0]])
+        for name in (found := [names[0]]):
+            for part in parts.get(name, []):
+                if part not in concerned:
+                    concerned[part] = None
+                    found.append(part)
+        return concerned | dict.fromkeys(name for name in names if name)
+
+    def count_again(self, gang: Gang) -> None:
+        """What this gang takes may have changed."""
+        self._unsettled[gang.key] = gang
+
+    def dissolve(self, gang: Gang) -> None:
+        """This gang is no more."""
+        self._unsettled.pop(gang.key, None)
+        charge = self._charges.pop(gang.key, None)
+        if charge is not None:
+            self._ensure()
+            self._apply(charge.queue, -charge.used, -charge.asked)
+
+    def charge(self, name: str, amounts: Ints) -> None:
+        """Inside a tentative statement: as if the queue used so much more, or less."""
+        self._use(self.queue(name).chain, amounts)
+        self._tentative.append((name, amounts))
+
+    def mark(self) -> int:
+        return len(self._tentative)
+
+    def undo(self, mark: int) -> None:
+        while len(self._tentative) > mark:
+            name, amounts = self._tentative.pop()
+            self._use(self.queue(name).chain, -amounts)
+
+    # -- what is there -----------------------------------------------------------------------
+
+    def queue(self, name: str) -> Queue:
+        if self._unsettled or self._stale or self._used.shape[1] != self._columns.used.shape[1]:
+            self._settle()
+        found = self._queues.get(name)
+        if found is None:
+            found = self._phantom(name)
+        return found
+
+    @property
+    def top(self) -> Queue:
+        """What all queues are part of; nobody's gangs are in it."""
+        self._settle()
+        return self._top
+
+    def known(self, name: str) -> bool:
+        return name == DEFAULT_QUEUE or name in self.facts
+
+    def vector(self, amounts: Mapping[str, int] | Requests) -> Ints:
+        """Named amounts by column."""
+        pairs = amounts.items() if isinstance(amounts, Mapping) else amounts
+        columns = [(self._columns.column_of(resource), amount) for resource, amount in pairs]
+        vector = np.zeros(self._columns.used.shape[1], np.int64)
+        for column, amount in columns:
+            vector[column] += amount
+        return vector
+
+    def allocated(self, name: str) -> Ints:
+        """What the queue and its descendants take, kept seats among it."""
+        queue = self.queue(name)
+        used: Ints = self._used[queue.row]
+        return used
+
+    def named(self, amounts: Ints) -> dict[str, int]:
+        """The other way round, for people: zeros left out, sorted by name."""
+        return {
+            resource: int(amounts[column])
+            for resource, column in sorted(self._columns.column.items())
+            if column < len(amounts) and amounts[column]
+        }
+
+    def eased_since(self, name: str | None, clock: int) -> bool:
+        """Whether since then the queue came to use less, or any came to have other limits."""
+        if self._unsettled or self._stale:
+            self._settle()
+        return self._altered_at > clock or self._eased.get(name or TOP, 0) > clock
+
+    # -- keeping count -----------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        self._ensure()
+        if not self._unsettled:
+            return
+        unsettled, self._unsettled = self._unsettled, {}
+        for key, gang in unsettled.items():
+            queue = gang.queue
+            if not queue:
+                continue
+            old = self._charges.get(key)
+            used, asked = self._recount(gang)
+            if old is not None and old.queue == queue and len(old.used) == len(used):
+                self._apply(queue, used - old.used, asked - old.asked)
+            else:
+                if old is not None:
+                    self._apply(old.queue, -old.used, -old.asked)
+                self._apply(queue, used, asked)
+            self._charges[key] = Charge(queue, used, asked)
+
+    def validate(self, gangs: Iterable[Gang]) -> None:
+        """Recount everything and compare."""
+        self._settle()
+        used = np.zeros_like(self._used)
+        for gang in gangs:
+            if gang.queue:
+                mine, _ = self._recount(gang)
+                used[self.queue(gang.queue).chain] += mine
+        assert not self._tentative, "a charge outlived its statement"
+        assert (used == self._used).all(), "what queues use differs from a recount"
+
+    def _recount(self, gang: Gang) -> tuple[Ints, Ints]:
+        width = self._used.shape[1]
+        used, asked = np.zeros(width, np.int64), np.zeros(width, np.int64)
+        counts: dict[int, tuple[Seating, list[int]]] = {}
+        last: Seating | None = None
+        tally = [0, 0]
+        for member in gang.members.values():
+            if member.seating is not last:
+                last = member.seating
+                _, tally = counts.setdefault(id(last), (last, [0, 0]))
+            tally[member.row == NOWHERE] += 1
+        for seating, (seated, waiting) in counts.values():
+            if seated:
+                used[seating.columns] += seated * seating.amounts
+            if waiting and gang.facts is not None:
+                asked[seating.columns] += waiting * seating.amounts
+        for hold in gang.holds:
+            used[hold.seating.columns] += hold.seating.amounts
+        if gang.facts is not None and gang.facts.expects:
+            self._announce(gang, asked)
+        asked += used
+        return used, asked
+
+    def _announce(self, gang: Gang, asked: Ints) -> None:
+        """Members that have no pod yet are asked for, too, where no seat is held for them."""
+        for absent in gang.muster.absent:
+            held = sum(1 for hold in gang.holds if hold.announced and hold.role == absent.role)
+            asked[absent.seating.columns] += max(0, absent.count - held) * absent.seating.amounts
+
+    def _apply(self, name: str, used: Ints, asked: Ints) -> None:
+        queue = self._queues.get(name) or self._phantom(name)
+        if len(used) < self._used.shape[1]:
+            more = (0, self._used.shape[1] - len(used))
+            used, asked = np.pad(used, more), np.pad(asked, more)
+        if np.count_nonzero(asked):
+            self._asked[queue.chain] += asked
+            self.clock += 1
+            self._wanted_at = self.clock
+        if np.count_nonzero(used):
+            self._use(queue.chain, used)
+            if np.count_nonzero(used < 0):
+                for each in queue.lineage():
+                    self._eased[each.name] = self.clock
+
+    def _phantom(self, name: str) -> Queue:
+        """A queue that is charged, or asked about, and that nobody described."""
+        self._build(self._columns.used.shape[1], name)
+        return self._queues[name]
+
+    def _ensure(self) -> None:
+        width = self._columns.used.shape[1]
+        if self._stale or self._used.shape[1] != width:
+            self._build(width)
+
+    def _use(self, chain: Rows, by: Ints) -> None:
+        """A queue and its ancestors use so much more, or less."""
+        self._used[chain] += by
+        self._left[chain] -= by
+        self.clock += 1
+        if self._guaranteed:
+            self._meet(chain.tolist())
+
+    def _meet(self, chain: list[int]) -> None:
+        """Find anew what the first of these is short of its guarantee, then those above it.
+
+        A queue is short of what it lacks itself or of what those below it lack together, whichever
+        is more.
+        """
+        for column in self._guaranteed:
+            for at, row in enumerate(chain):
+                lacks = self._kept[row, column] - self._used[row, column]
+                short = max(lacks, self._unmet_below[row, column], 0)
+                by = short - self._unmet[row, column]
+                if by:
+                    self._unmet[row, column] = short
+                    if at + 1 < len(chain):
+                        self._unmet_below[chain[at + 1], column] += by
+
+    def _build(self, width: int, *asked_about: str) -> None:
+        """The tree as the facts have it, and every gang's charge in its place."""
+        self._stale = False
+        charged = [charge.queue for charge in self._charges.values()]
+        tentative = [name for name, _ in self._tentative]
+        ordered = arrange(self.facts, [*self.facts, *charged, *tentative, *asked_about])
+        self._top = ordered[0]
+        self._queues = {queue.name: queue for queue in ordered[1:]}
+        size = (len(ordered), width)
+        self._used, self._asked = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._most, self._kept = np.full(size, UNLIMITED, np.int64), np.zeros(size, np.int64)
+        for queue in ordered:
+            for resource, amount in queue.facts.capability:
+                self._most[queue.row, self._columns.column_of(resource)] = amount
+            for resource, amount in queue.facts.guarantee:
+                self._kept[queue.row, self._columns.column_of(resource)] = amount
+        self._guaranteed = np.flatnonzero(self._kept.any(axis=0)).tolist()
+        for charge in self._charges.values():
+            chain, had = self._queues[charge.queue].chain, len(charge.used)
+            self._used[chain, :had] += charge.used
+            self._asked[chain, :had] += charge.asked
+        for name, amounts in self._tentative:
+            self._used[self._queues[name].chain, : len(amounts)] += amounts
+        self._left = self._most - self._used
+        self._unmet, self._unmet_below = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        if self._guaranteed:
+            for queue in reversed(ordered):
+                self._meet(queue.chain.tolist())
+        self.clock += 1
+        self._wanted_at = self._built_at = self.clock

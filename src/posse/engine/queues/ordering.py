@@ -1,0 +1,133 @@
+"""Who is served first: queues by priority and share, gangs inside a queue as `Gang.rank` says.
+
+The tree is walked from the top: of the queues that have somebody to serve, the one of higher
+priority, then one below its guarantee, then the one that has least of what is due to it; where all
+of that is equal, the one whose first gang comes first. The order is asked for gang by gang, after
+each has been served, because what was served changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from posse.engine.gangs import Gang, Rank
+from posse.engine.placement.shortfalls import Shortfall
+from posse.engine.policy import Policy
+from posse.engine.queues.lineages import Queue
+from posse.engine.queues.tree import QueueTree
+from posse.engine.view import View
+
+Entry = tuple[Rank, str]
+# Priority, guarantee, share, then whose first gang comes first, then the name.
+Turn = tuple[int, bool, float, Entry, str]
+
+
+def in_order(view: View, policy: Policy) -> Iterator[Gang]:
+    """The gangs worth looking at: those that changed, and those that a change could help.
+
+    Of gangs that ask the same only the first is looked at, and the next one only if it was served.
+    """
+    view.tree.count_by(policy.share_weights)
+    line = _Line(view.tree)
+    for stirred in view.stirred.values():
+        if stirred.key not in view.ailing and stirred.facts is not None:
+            line.join(stirred)
+    helped: dict[str, Shortfall] = {}
+
+    def enter(shortfall: Shortfall) -> None:
+        gang = shortfall.first()
+        if gang is not None and gang.key not in view.ailing:
+            helped[gang.key] = shortfall
+            line.join(gang)
+
+    for shortfall in view.shortfalls.awakened():
+        enter(shortfall)
+    while (key := line.next()) is not None:
+        gang = view.gangs.get(key)
+        if gang is None or gang.facts is None or key in view.ailing:
+            continue
+        view.stirred.pop(key, None)
+        if gang.at_rest:
+            continue
+        waiting = len(gang.muster.waiting)
+        yield gang
+        if 0 < len(gang.muster.waiting) < waiting and key not in view.stirred:
+            line.join(gang)
+        if key in helped and view.shortfalls.of(gang) is not helped[key]:
+            enter(helped.pop(key))
+
+
+class _Line:
+    """Who waits to be served, by queue. Where only one queue has any, no share is looked at."""
+
+    def __init__(self, tree: QueueTree) -> None:
+        self._tree = tree
+        self._gangs: dict[str, list[Entry]] = {}
+        # Of each queue that has some: those of its children with somebody to serve, as a heap in
+        # which only what is `_current` counts.
+        self._turns: dict[str, list[Turn]] = {}
+        self._current: dict[str, Turn] = {}
+        self._arranged = False
+        self._served = ""
+
+    def join(self, gang: Gang) -> None:
+        assert gang.facts is not None
+        name = gang.facts.queue
+        entries = self._gangs.get(name)
+        if entries is None:
+            entries = self._gangs[name] = []
+            self._arranged = False
+        heappush(entries, (gang.rank, gang.key))
+        if self._arranged:
+            self._arrange(self._tree.queue(name))
+
+    def next(self) -> str | None:
+        """The key of the next gang."""
+        if len(self._gangs) < 2:
+            return next((heappop(entries)[1] for entries in self._gangs.values() if entries), None)
+        if not self._arranged:
+            self._turns, self._current = {}, {}
+            for name in self._gangs:
+                self._arrange(self._tree.queue(name))
+            self._arranged = True
+        elif self._served:
+            self._arrange(self._tree.queue(self._served))
+        at = self._tree.top
+        while not (entries := self._gangs.get(at.name)):
+            below = self._first(at)
+            if below is None:
+                return None
+            at = self._tree.queue(below[-1])
+        self._served = at.name
+        return heappop(entries)[1]
+
+    def _arrange(self, queue: Queue) -> None:
+        """Find the turn of the queue and its ancestors anew, from below."""
+        for each in queue.lineage():
+            if each.parent is None:
+                return
+            turn = self._turn(each)
+            if turn is None:
+                self._current.pop(each.name, None)
+            elif self._current.get(each.name) != turn:
+                self._current[each.name] = turn
+                heappush(self._turns.setdefault(each.parent.name, []), turn)
+
+    def _turn(self, queue: Queue) -> Turn | None:
+        if entries := self._gangs.get(queue.name):
+            head = entries[0]
+        elif below := self._first(queue):
+            head = below[3]
+        else:
+            return None
+        return (*self._tree.standing(queue), head, queue.name)
+
+    def _first(self, queue: Queue) -> Turn | None:
+        """The turn of the child that is to be served first."""
+        turns = self._turns.get(queue.name)
+        while turns:
+            if self._current.get(turns[0][-1]) == turns[0]:
+                return turns[0]
+            heappop(turns)
+        return None

@@ -1,0 +1,218 @@
+"""What its queue lets a gang have: decided together with its placement, in the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Sized
+from copy import copy
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from posse.engine.columns import Ints
+from posse.engine.decisions import Reason, Shortage, Verdict
+from posse.engine.facts import Purpose
+from posse.engine.gangs import Gang
+from posse.engine.placement.demands import Demand
+from posse.engine.placement.shortfalls import Quota
+from posse.engine.queues.tree import Flags, Limit
+from posse.engine.resources import amount, count, words
+from posse.engine.verdicts.wording import are
+from posse.engine.view import View
+
+# Seats it was given before: no quota that was lowered since takes them from it.
+_ITS_OWN = (None, Purpose.REPAIR)
+NOTHING: Ints = np.zeros(0, np.int64)
+
+
+class Budget:
+    """What a gang may still take, the seats kept for it among that.
+
+    To be made while these are counted as kept. `left` is huge where nothing limits it.
+    """
+
+    def __init__(self, view: View, gang: Gang) -> None:
+        assert gang.facts is not None
+        self._tree = view.tree
+        self._queue = gang.facts.queue
+        self._kept: Ints | None = None
+        self.left: Ints = self._tree.room(self._queue)
+        # What the gang was found to ask for.
+        self.asked: Ints = NOTHING
+        if gang.holds:
+            self._kept, own = np.zeros_like(self.left), np.zeros_like(self.left)
+            for hold in gang.holds:
+                self._kept[hold.seating.columns] += hold.seating.amounts
+                if hold.purpose in _ITS_OWN:
+                    own[hold.seating.columns] += hold.seating.amounts
+            self.left = np.maximum(self.left + self._kept, own)
+
+    def seats(self, demand: Demand) -> int:
+        """How many pods of this demand it allows for."""
+        seating = demand.seating
+        return max(0, int((self.left[seating.columns] // seating.amounts).min()))
+
+    def take(self, demand: Demand, number: int) -> None:
+        self.left[demand.seating.columns] -= number * demand.seating.amounts
+
+    def asked_for(
+        self, view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized]
+    ) -> Ints:
+        """What was found for the demands, which is most often what was asked for."""
+        if all(len(found.get(demand, ())) == demand.wanted for demand in demands):
+            return self.asked
+        return asked_by(view, demands, found)
+
+    def after(self, asked: Ints) -> Budget:
+        """What is left once so much was taken."""
+        rest = copy(self)
+        rest.left = self.left - asked
+        return rest
+
+    def over(self, asked: Ints) -> Flags:
+        """Of which resources so much is too much."""
+        over: Flags = (asked > 0) & (asked > self.left)
+        return over
+
+    def limit(self, asked: Ints) -> Limit | None:
+        """What stands against so much in all; to be asked before any was taken."""
+        over = self.over(asked)
+        if not over.any():
+            return None
+        kept = np.zeros_like(asked) if self._kept is None else self._kept
+        return self._tree.limit(self._queue, over, asked, kept)
+
+
+def budget_of(view: View, gang: Gang) -> Budget | None:
+    """None where no queue's quota concerns the gang."""
+    assert gang.facts is not None
+    return Budget(view, gang) if view.tree.binds(gang.facts.queue) else None
+
+
+def asked_by(
+    view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized] | None = None
+) -> Ints:
+    """What the demands come to: as many as wanted, or as were found."""
+    asked = np.zeros(view.columns.used.shape[1], np.int64)
+    for demand in demands:
+        number = demand.wanted if found is None else len(found.get(demand, ()))
+        if number:
+            asked[demand.seating.columns] += number * demand.seating.amounts
+    return asked
+
+
+def at_least(view: View, gang: Gang, asked: Ints) -> Ints:
+    """The same, or what the gang said it needs as a whole where that is more."""
+    assert gang.facts is not None
+    if not gang.facts.min_resources or not gang.short:
+        return asked
+    has = np.zeros_like(asked)
+    for member in gang.muster.seated:
+        has[member.seating.columns] += member.seating.amounts
+    more: Ints = np.maximum(asked, view.tree.vector(gang.facts.min_resources) - has)
+    return more
+
+
+def economise(budget: Budget, demands: Sequence[Demand], need: int) -> bool:
+    """Want other members where the oldest are more than the quota bears, if others will do."""
+    choosable = [demand for demand in demands if not demand.announced]
+    if len(choosable) < 2 or sum(demand.most for demand in choosable) <= need:
+        return False
+    left = budget.left.copy()
+    chosen: dict[int, int] = {}
+    for demand in demands:
+        chosen[id(demand)] = demand.least
+        left[demand.seating.columns] -= demand.least * demand.seating.amounts
+    more = need - sum(demand.least for demand in choosable)
+    for demand in sorted(choosable, key=lambda demand: demand.wanted == 0):
+        seating = demand.seating
+        seats = max(0, int((left[seating.columns] // seating.amounts).min()))
+        number = min(seats, more, demand.most - demand.least)
+        chosen[id(demand)] += number
+        left[seating.columns] -= number * seating.amounts
+        more -= number
+    if more > 0:
+        return False
+    for demand in choosable:
+        demand.wanted = chosen[id(demand)]
+    return True
+
+
+def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budget) -> Quota | None:
+    """What keeps the whole gang from starting, before any node is looked at."""
+    assert gang.facts is not None
+    budget.asked = asked_by(view, demands)
+    asked = at_least(view, gang, budget.asked)
+    if not budget.over(asked).any():
+        return None
+    if economise(budget, demands, need):
+        budget.asked = asked_by(view, demands)
+        asked = at_least(view, gang, budget.asked)
+    return stopped_by(view, gang, budget, asked)
+
+
+def stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints) -> Quota | None:
+    """The quota that so much in all would exceed."""
+    assert gang.facts is not None
+    limit = budget.limit(asked)
+    if limit is None:
+        return None
+    binding = None if limit.queue is None else limit.queue.name
+    return Quota(_verdict(limit, gang.facts.queue), binding, view.tree.clock)
+
+
+def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) -> Quota | None:
+    """The quota that keeps members beyond the minimum from the seats that there are."""
+    wanting = [demand for demand in demands if not demand.announced and demand.most]
+    denied = [demand for demand in wanting if not budget.seats(demand)]
+    for demand in denied:
+        one = np.zeros_like(budget.left)
+        one[demand.seating.columns] = demand.seating.amounts
+        quota = stopped_by(view, gang, budget, one)
+        if quota is not None and demand.total():
+            number = sum(each.most for each in wanting)
+            told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
+            verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)
+            return replace(quota, verdict=verdict, alone=len(denied) == len(wanting))
+    return None
+
+
+def _verdict(limit: Limit, queue: str) -> Verdict:
+    """Which quota it is, whose, and what would help."""
+    resource = limit.resource
+    missing = limit.asked - limit.room
+    when = f"it can start when {amount(resource, missing)} more {are(resource, missing)} free"
+    if limit.queue is None:
+        sentence = _kept_for_others(limit, when)
+    else:
+        binding = limit.queue.name
+        whose = f"queue {binding}"
+        if binding != queue:
+            whose += f", of which queue {queue} is part,"
+        if limit.asked > limit.most:
+            sentence = (
+                f"asks {words(resource, limit.asked)}, {whose} may use"
+                f" {amount(resource, limit.most)} (capability); ask for less, or raise it"
+            )
+        else:
+            where = "the queue" if binding == queue else f"queue {binding}"
+            sentence = (
+                f"{whose} may use {words(resource, limit.most)} (capability),"
+                f" {amount(resource, limit.used)} {are(resource, limit.used)} in use;"
+                f" {when} in {where}"
+            )
+    short = Shortage(resource, limit.asked, max(0, limit.room), limit.most or limit.free)
+    return Verdict(Reason.QUOTA, sentence, short=(short,))
+
+
+def _kept_for_others(limit: Limit, when: str) -> str:
+    names = limit.keepers
+    others = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    queues = f"{'queue' if len(names) == 1 else 'queues'} {', '.join(names[:2])}{others}"
+    kept = limit.free - limit.room
+    where = f" in queue {limit.inside}" if limit.inside else ""
+    return (
+        f"{words(limit.resource, kept)} {are(limit.resource, kept)} kept for {queues} (guarantee),"
+        f" {amount(limit.resource, limit.free)} {are(limit.resource, limit.free)} free{where};"
+        f" {when}{where}"
+    )

@@ -1,0 +1,351 @@
+"""Queues as a weighted tree: what each may still use, what it deserves, and whose turn it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.engine.columns import Columns, Ints
+from posse.engine.facts import Requests
+from posse.engine.fit.totals import Totals
+from posse.engine.queues.ledgers import UNLIMITED, Ledger
+from posse.engine.queues.lineages import Queue, branches
+from posse.engine.queues.sharing import fill
+from posse.engine.resources import gravity
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What keeps a gang from more: `resource`, of which `room` is left to it.
+
+    `queue` is the one whose capability binds; None: what is kept for the `keepers` binds, of what
+    is free in the cluster, or `inside` of what a queue above may use.
+    """
+
+    resource: str
+    asked: int
+    room: int
+    queue: Queue | None = None
+    most: int = 0
+    used: int = 0
+    free: int = 0
+    keepers: tuple[str, ...] = ()
+    inside: str = ""
+
+
+class QueueTree(Ledger):
+    def __init__(self, columns: Columns) -> None:
+        super().__init__(columns)
+        self._totals = Totals(columns)
+        self._weights: Requests = ()
+        # One over what the cluster has of each resource, weighed.
+        self._scale: NDArray[np.float64] = np.zeros(8)
+        self._scaled_at = (-1, 0)
+        self._deserved: dict[str, Ints] = {}
+        self._deserved_at = (-1, -1)
+        self._roomy: dict[int, Ints] = {}
+        self._roomy_at = (-1, -1)
+        self._standing: dict[int, tuple[int, bool, float]] = {}
+        self._standing_at: tuple[int, int, Requests] = (-1, -1, ())
+        self._beyond: dict[int, Flags] = {}
+        self._beyond_at = (-1, -1)
+        self._branching: dict[tuple[str, str], tuple[list[Queue], list[Queue]]] = {}
+        self._branching_at = -1
+
+    # -- limits ------------------------------------------------------------------------------
+
+    def room(self, name: str) -> Ints:
+        """How much more the queue may take of each resource, whether or not nodes have it."""
+        queue = self.queue(name)
+        now = (self.clock, self._columns.clock)
+        if self._roomy_at != now:
+            self._roomy_at, self._roomy = now, {}
+        known = self._roomy.get(queue.row)
+        if known is None:
+            known = self._roomy[queue.row] = self._room_of(queue)
+        return known.copy()
+
+    def _room_of(self, queue: Queue) -> Ints:
+        room: Ints = self._left[queue.chain].min(axis=0)
+        if self._guaranteed and np.count_nonzero(self._unmet[0]):
+            inside = self._kept_inside(queue)
+            if len(inside):
+                room = np.minimum(room, (self._left[queue.above] - inside).min(axis=0))
+                kept = inside[-1]
+                room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
+        return room
+
+    def total(self) -> Ints:
+        """What the nodes that take pods have in all."""
+        return self._totals.total()
+
+    def binds(self, name: str) -> bool:
+        """Whether anything limits the queue at all."""
+        return self.queue(name).bounded or bool(self._guaranteed)
+
+    def limit(self, name: str, over: Flags, asked: Ints, kept: Ints) -> Limit:
+        """The limit that so much more exceeds, the gravest resource of those over it in front.
+
+        `kept` of what is used is the asker's own.
+        """
+        queue = self.queue(name)
+        resource, column = self._gravest(over)
+        amount, own = int(asked[column]), int(kept[column])
+        for each in reversed(list(queue.lineage())):
+            most = int(self._most[each.row, column])
+            used = int(self._used[each.row, column]) - own
+            if used + amount > most:
+                return Limit(resource, amount, most - used, each, most, used)
+        for each, kept_there in zip(queue.above, self._kept_inside(queue)[:, column], strict=True):
+            left = int(self._left[each, column]) + own
+            if amount > left - int(kept_there):
+                whole = next(up for up in queue.lineage() if up.row == each)
+                room = left - int(kept_there)
+                keepers = self._keepers(queue, column, whole)
+                return Limit(resource, amount, room, free=left, keepers=keepers, inside=whole.name)
+        free = int(self._totals.free()[column]) + own
+        room = free - int(self._kept_inside(queue)[-1, column])
+        keepers = self._keepers(queue, column)
+        return Limit(resource, amount, room, free=free, keepers=keepers)
+
+    def _gravest(self, over: Flags) -> tuple[str, int]:
+        names = [r for r, column in self._columns.column.items() if over[column]]
+        resource = min(names, key=gravity)
+        return resource, self._columns.column[resource]
+
+    def _keepers(self, queue: Queue, column: int, whole: Queue | None = None) -> tuple[str, ...]:
+        """For whom something is kept, of those inside of the whole."""
+        found: list[str] = []
+        for each in queue.lineage():
+            if each is whole:
+                break
+            if each.parent is not None:
+                found += [
+                    sibling.name
+                    for sibling in each.parent.children
+                    if sibling is not each and self._unmet[sibling.row, column] > 0
+                ]
+        return tuple(sorted(found))
+
+    def _kept_inside(self, queue: Queue) -> Ints:
+        """What is kept, inside of each queue above this one, for others than it and its own."""
+        kept: Ints = (self._unmet_below[queue.above] - self._unmet[queue.within]).cumsum(axis=0)
+        return kept
+
+    # -- what is wrong with them -------------------------------------------------------------
+
+    def problems(self) -> dict[str, str]:
+        """Why nothing may start in some queues."""
+        self._settle()
+        return {name: q.problem for name, q in sorted(self._queues.items()) if q.problem}
+
+    def oddities(self) -> dict[str, str]:
+        """What somebody should look at, though the queues can be used."""
+        self._settle()
+        found = {name: self._oddity(queue) for name, queue in sorted(self._queues.items())}
+        return {name: why for name, why in found.items() if why}
+
+    def _oddity(self, queue: Queue) -> str:
+        most = self._most[queue.row]
+        for above in queue.lineage():
+            if above is queue or above is self._top:
+                continue
+            over = (most < UNLIMITED) & (most > self._most[above.row])
+            if over.any():
+                return (
+                    f"its capability of {self._gravest(over)[0]} is more than that of queue"
+                    f" {above.name}, of which it is part; the smaller one counts"
+                )
+        over = self._kept[queue.row] > most
+        if over.any():
+            return f"its guarantee of {self._gravest(over)[0]} is more than its capability"
+        over = self._kept[queue.rows_below].sum(axis=0) > most
+        if over.any():
+            return f"its queues are guaranteed more {self._gravest(over)[0]} than it may use"
+        return ""
+
+    # -- shares ------------------------------------------------------------------------------
+
+    def count_by(self, weights: Requests) -> None:
+        """How much each resource counts in shares, in thousandths."""
+        if weights != self._weights:
+            self._weights = weights
+            self._scaled_at = (-1, 0)
+
+    def share(self, name: str) -> float:
+        """How much of what is due to it the queue has: 1 is just its due beside its siblings."""
+        queue = self.queue(name)
+        return self.share_of(queue, self._used[queue.row])
+
+    def share_of(self, queue: Queue, used: Ints) -> float:
+        if queue.facts.deserved:
+            most = 0.0
+            for resource, due in queue.facts.deserved:
+                has = int(used[self._columns.column_of(resource)])
+                ratio = has / due if due else (np.inf if has else 1.0)
+                most = max(most, float(ratio) * self._weight_of(resource))
+            return most
+        weights = queue.weight if queue.parent is None else queue.parent.weight_below
+        return self._dominant(used) * max(1, weights) / queue.weight
+
+    def deserved(self, name: str) -> Ints:
+        """What is due to the queue of each resource: said, else by weight of what is left."""
+        queue = self.queue(name)
+        now = (self._wanted_at, self._columns.last_altered)
+        if self._deserved_at != now:
+            self._deserved = {}
+            self._deserved_at = now
+        return self._due(queue)
+
+    def _due(self, queue: Queue) -> Ints:
+        known = self._deserved.get(queue.name)
+        if known is not None:
+            return known
+        if queue is self._top or queue.parent is None:
+            due = self._deserved[queue.name] = self._totals.total()
+            return due
+        parent = queue.parent
+        pot = self._due(parent)
+        width = len(pot)
+        children = parent.children
+        dues = np.zeros((len(children), width), np.int64)
+        said = np.zeros((len(children), width), bool)
+        for at, child in enumerate(children):
+            if child.facts.deserved:
+                said[at] = True
+                dues[at] = UNLIMITED
+                for resource, amount in child.facts.deserved:
+                    dues[at, self._columns.column_of(resource)] = amount
+        rows = parent.rows_below
+        used = self._used[rows]
+        left = np.maximum(pot - np.where(said & (dues < UNLIMITED), dues, 0).sum(axis=0), 0)
+        floors = self._kept[rows]
+        # Who waits where nothing may start has no claim to anything.
+        claims = np.where([[child.takes_work] for child in children], self._asked[rows], used)
+        wants = np.maximum(np.minimum(claims, self._most[rows]), floors)
+        weights = [child.weight for child in children]
+        for column in range(width):
+            rest = [at for at in range(len(children)) if not said[at, column]]
+            shares = fill(
+                int(left[column]),
+                [weights[at] for at in rest],
+                floors[rest, column].tolist(),
+                wants[rest, column].tolist(),
+            )
+            for at, share in zip(rest, shares, strict=True):
+                dues[at, column] = share
+        for at, child in enumerate(children):
+            self._deserved[child.name] = dues[at]
+        return self._deserved[queue.name]
+
+    def _dominant(self, used: Ints) -> float:
+        """The largest share of any resource that the cluster has."""
+        offered = self._columns.offered
+        if self._scaled_at != (self._columns.last_altered, len(offered)):
+            self._scaled_at = (self._columns.last_altered, len(offered))
+            self._scale = (offered > 0) / np.maximum(offered, 1)
+            for resource, weight in self._weights:
+                column = self._columns.column.get(resource)
+                if column is not None:
+                    self._scale[column] *= weight / 1000
+        return float((used * self._scale).max())
+
+    def _weight_of(self, resource: str) -> float:
+        return next((weight / 1000 for name, weight in self._weights if name == resource), 1.0)
+
+    # -- the order of queues -----------------------------------------------------------------
+
+    def standing(self, queue: Queue) -> tuple[int, bool, float]:
+        """Its place beside its siblings: smaller is served earlier."""
+        now = (self.clock, self._columns.last_altered, self._weights)
+        if self._standing_at != now:
+            self._standing_at, self._standing = now, {}
+        known = self._standing.get(queue.row)
+        if known is None:
+            known = self._standing[queue.row] = self._standing_of(queue)
+        return known
+
+    def _standing_of(self, queue: Queue) -> tuple[int, bool, float]:
+        used = self._used[queue.row]
+        met = True
+        if queue.facts.guarantee:
+            met = bool((used >= self._kept[queue.row]).all())
+        return -queue.facts.priority, met, self.share_of(queue, used)
+
+    # -- who may take from whom --------------------------------------------------------------
+
+    def may_take(self, name: str, amounts: Ints, giver: str | None = None) -> bool:
+        """Whether with so much more the queue stays within its due, and so do its ancestors.
+
+        With a giver only those are asked that are not also the giver's.
+        """
+        path = list(self.queue(name).lineage())[:-1]
+        if giver is not None:
+            path, _ = self._branches(name, giver)
+        asked = amounts > 0
+        return not any(
+            (asked & (self._used[each.row] + amounts > self.deserved(each.name))).any()
+            for each in path
+        )
+
+    def may_give(self, name: str, amounts: Ints, taker: str, taking: Ints | None = None) -> bool:
+        """Whether the queue must bear to lose so much to the taker's.
+
+        Never below what is guaranteed. To a queue of higher priority down to that; to others only
+        from what exceeds its due, and not so that it is left poorer than the taker.
+        """
+        path, rival = self._branches(name, taker)
+        if not path or not rival:
+            return True
+        if not all(each.facts.reclaimable for each in path):
+            return False
+        top, against = path[-1], rival[-1]
+        if against.facts.priority < top.facts.priority:
+            return False
+        lost = amounts > 0
+        equals = against.facts.priority == top.facts.priority
+        for each in path:
+            if equals and not (lost & self._beyond_due(each)).any():
+                return False
+            after = self._used[each.row] - amounts
+            if each.facts.guarantee and (lost & (after < self._kept[each.row])).any():
+                return False
+        if not equals:
+            return True
+        gain = np.zeros_like(amounts) if taking is None else taking
+        left = self.share_of(top, self._used[top.row] - amounts)
+        return left >= self.share_of(against, self._used[against.row] + gain)
+
+    def outranks(self, name: str, other: str) -> int | None:
+        """Whether the queue's branch of the tree counts more than the other's (1), or less (-1).
+
+        None where one of them is part of the other.
+        """
+        mine, theirs = self._branches(name, other)
+        if not mine or not theirs:
+            return None
+        by = mine[-1].facts.priority - theirs[-1].facts.priority
+        return (by > 0) - (by < 0)
+
+    def _branches(self, name: str, other: str) -> tuple[list[Queue], list[Queue]]:
+        one, another = self.queue(name), self.queue(other)
+        if self._branching_at != self._built_at:
+            self._branching_at, self._branching = self._built_at, {}
+        found = self._branching.get((name, other))
+        if found is None:
+            found = self._branching[name, other] = branches(one, another)
+        return found
+
+    def _beyond_due(self, queue: Queue) -> Flags:
+        """Of which resources it uses more than it deserves."""
+        now = (self.clock, self._columns.last_altered)
+        if self._beyond_at != now:
+            self._beyond_at, self._beyond = now, {}
+        found = self._beyond.get(queue.row)
+        if found is None:
+            found = self._beyond[queue.row] = self._used[queue.row] > self.deserved(queue.name)
+        return found

@@ -1,0 +1,1 @@
+"""Gangs that have begun and miss something."""

@@ -1,0 +1,329 @@
+"""Why a gang waits: one sentence, built from the numbers its placement was decided by.
+
+The simplest reason that is true is told: first what can never fit on today's nodes, then what
+does not fit now. The numbers are those of the last look; a gang is looked at again when something
+that could help has changed. Of gangs that ask the same the first is told new numbers at every
+look, the others when the kind of reason changes: one pod's end is not news to a thousand gangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from posse.engine.columns import Ints
+from posse.engine.decisions import Cause, Reason, Shortage, Verdict, Wait
+from posse.engine.facts import NodeFacts
+from posse.engine.fit.eligibility import Bar
+from posse.engine.fit.seating import Seating
+from posse.engine.fit.surveying import Survey
+from posse.engine.gangs import Gang
+from posse.engine.placement.relating import why_not
+from posse.engine.placement.shortfalls import Shortfall
+from posse.engine.policy import Policy
+from posse.engine.preemption.making import waits_for_room
+from posse.engine.reservation.outlooks import outlook, waits_behind
+from posse.engine.resources import amount, count, gravity, words
+from posse.engine.verdicts.apart import Apart
+from posse.engine.verdicts.wording import (
+    Ask,
+    Told,
+    all_of,
+    are,
+    by_gravity,
+    each,
+    out,
+    selector,
+    sum_of,
+    with_number,
+)
+from posse.engine.view import View
+
+
+def explain(view: View, policy: Policy) -> Iterator[Wait]:
+    """Tell each waiting gang its verdict, unless it was the last thing it was told."""
+    untold = view.shortfalls.untold
+    worded: dict[int, Verdict] = {}
+    survey = Survey(view.columns)
+    for key in list(untold):
+        blocked = untold.get(key)
+        if isinstance(blocked, Shortfall) and id(blocked) not in worded:
+            verdict = worded[id(blocked)] = verdict_of(view, blocked, policy, survey)
+            kind = (verdict.reason, verdict.cause)
+            if blocked.told not in (None, kind):
+                for other in blocked.gangs:
+                    untold.setdefault(other, blocked)
+            blocked.told = kind
+    for key in list(untold):
+        blocked = untold.pop(key, None)
+        gang = view.gangs.get(key)
+        if blocked is None or gang is None:
+            continue
+        if isinstance(blocked, Verdict):
+            verdict = blocked
+        elif id(blocked) in worded:
+            verdict = worded[id(blocked)]
+        else:
+            untold[key] = blocked
+            continue
+        verdict = outlook(view, gang, verdict)
+        if _news(gang, verdict):
+            gang.verdict = verdict
+            yield Wait(key, verdict)
+
+
+def _news(gang: Gang, verdict: Verdict) -> bool:
+    told = gang.verdict
+    return told is None or (told.reason, told.sentence, told.surplus) != (
+        verdict.reason,
+        verdict.sentence,
+        verdict.surplus,
+    )
+
+
+def verdict_of(
+    view: View, shortfall: Shortfall, policy: Policy, survey: Survey | None = None
+) -> Verdict:
+    for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
+        if gang.holds and (waits := waits_for_room(view, gang)) is not None:
+            return waits
+    behind = waits_behind(view, shortfall)
+    if behind is not None:
+        return behind
+    if shortfall.quota is not None:
+        return shortfall.quota.verdict
+    if shortfall.verdict is not None:
+        return shortfall.verdict
+    with view.tentatively():
+        # A gang that holds something shares its shortfall with nobody; and the seats held for
+        # itself are no reason for it to wait.
+        for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
+            view.let_go(gang.holds)
+        survey = survey or Survey(view.columns)
+        return _Story(view, shortfall, policy, survey).verdict()
+
+
+class _Story:
+    def __init__(self, view: View, shortfall: Shortfall, policy: Policy, survey: Survey) -> None:
+        self.view = view
+        self.survey = survey
+        self.columns = view.columns
+        self.shortfall = shortfall
+        if shortfall.surplus:
+            asks = [Ask(d, d.most) for d in shortfall.demands if not d.announced]
+        else:
+            asks = [Ask(d, d.wanted) for d in shortfall.demands]
+        self.asks = [ask for ask in asks if ask.number]
+        self.apart = Apart(view, shortfall, self.asks, policy)
+        self.usable = {id(ask): survey.usable(ask.seating) for ask in self.asks}
+        # What each node would seat if it were empty.
+        self.if_empty = {id(ask): survey.if_empty(ask.seating) for ask in self.asks}
+        # All resources asked for, the one to speak of first in front.
+        resources = {resource for ask in self.asks for resource in ask.seating.asked}
+        self.numbers = [self._shortage(resource) for resource in sorted(resources, key=gravity)]
+
+    def verdict(self) -> Verdict:
+        cause, sentence, short = (
+            self._barred()
+            or self._too_large()
+            or self._too_many()
+            or self._in_pieces_even_if_empty()
+            or self.apart.never()
+            or self.apart.now()
+            or self._busy()
+            or self._in_pieces()
+            or self._in_company()
+            or self._not_together()
+        )
+        if self.shortfall.surplus:
+            beyond = sum(ask.number for ask in self.asks)
+            sentence = f"{count(beyond, 'pod')} beyond its minimum: {sentence}"
+        return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
+
+    # -- never on today's nodes --------------------------------------------------------------
+
+    def _barred(self) -> Told | None:
+        if not len(self.columns.by_name()):
+            return Cause.BARRED, "the cluster has no nodes; add some", ()
+        for ask in self.asks:
+            if len(self.usable[id(ask)]):
+                continue
+            bars = self._bars(ask)
+            if list(bars) == [Bar.SELECTOR]:
+                what = f"no node matches {selector(ask.seating)}"
+            else:
+                its = "pods" if len(self.asks) == 1 else count(ask.number, ask.role)
+                what = f"no node may take its {its}: {out(ask.seating, bars)}"
+            return Cause.BARRED, what, ()
+        return None
+
+    def _too_large(self) -> Told | None:
+        for ask in self.asks:
+            if self.if_empty[id(ask)].any():
+                continue
+            offered = self.survey.offered(ask.seating)
+            for resource, one in by_gravity(ask.seating):
+                most = int(_of(ask.seating, offered, resource).max())
+                if most < one:
+                    what = (
+                        f"{each(self.asks, ask)} needs {words(resource, one)} on one node;"
+                        f" the largest of today's nodes has {amount(resource, most)}"
+                    )
+                    short = (self._shortage(resource),)
+                    return Cause.TOO_LARGE, what + self._out(ask), short
+            what = (
+                f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node;"
+                f" none of today's nodes has all of it"
+            )
+            return Cause.TOO_LARGE, what + self._out(ask), ()
+        return None
+
+    def _too_many(self) -> Told | None:
+        short = tuple(each for each in self.numbers if each.asked > each.total)
+        if not short:
+            return None
+        worst = short[0]
+        asking = self._asking(worst.resource)
+        ask = asking[0]
+        usable = len(self.usable[id(ask)])
+        whose = "the cluster has"
+        if usable < len(self.columns.by_name()):
+            verb = "has" if usable == 1 else "have"
+            whose = f"the {count(usable, 'node')} it may use {verb}"
+        missing = amount(worst.resource, worst.asked - worst.total)
+        what = (
+            f"asks {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
+            f" {whose} {amount(worst.resource, worst.total)} on today's nodes; add {missing}"
+        )
+        fewer = int(self.if_empty[id(ask)].sum())
+        if [each for each in self.asks if not each.demand.announced] == [ask]:
+            what += f" or ask for {count(fewer, 'pod')}" if 0 < fewer < ask.number else ""
+        return Cause.TOO_MANY, what + self._out(ask), short
+
+    def _in_pieces_even_if_empty(self) -> Told | None:
+        for ask in self.asks:
+            seats = int(self.if_empty[id(ask)].sum())
+            if seats < ask.number:
+                resource, one = by_gravity(ask.seating)[0]
+                what = (
+                    f"{each(self.asks, ask)} needs {words(resource, one)} on one node;"
+                    f" today's nodes, even empty, seat {seats} of {ask.number}"
+                )
+                return Cause.TOO_MANY, what + self._out(ask), (self._shortage(resource),)
+        return None
+
+    # -- not now -----------------------------------------------------------------------------
+
+    def _busy(self) -> Told | None:
+        short = tuple(each for each in self.numbers if each.asked > each.free)
+        if not short:
+            return None
+        worst = short[0]
+        asking = self._asking(worst.resource)
+        missing = worst.asked - worst.free
+        what = (
+            f"needs {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
+            f" {amount(worst.resource, worst.free)} {are(worst.resource, worst.free)} free"
+            f" of {amount(worst.resource, worst.total)}{self._held(worst.resource)};"
+            f" it can start when {amount(worst.resource, missing)} more"
+            f" {are(worst.resource, missing)} free"
+        )
+        others = [words(each.resource, each.asked - each.free) for each in short[1:]]
+        if others:
+            what += f", and {' and '.join(others)}"
+        return Cause.BUSY, what + self._out(asking[0]), short
+
+    def _in_pieces(self) -> Told | None:
+        for ask in self.asks:
+            seats = ask.seating.total()
+            if seats >= ask.number:
+                continue
+            free = np.maximum(self.columns.free_at(self.usable[id(ask)], ask.seating.columns), 0)
+            for resource, one in by_gravity(ask.seating):
+                here = _of(ask.seating, free, resource)
+                if int((here // one).sum()) >= ask.number:
+                    continue
+                what = f"{each(self.asks, ask)} needs {words(resource, one)} on one node; "
+                if int(here.max()) < one:
+                    what += f"the largest free block is {amount(resource, int(here.max()))}"
+                else:
+                    what += f"the free blocks seat {seats} of {ask.number}"
+                what += f" ({amount(resource, int(here.sum()))} free in all)"
+                short = (self._shortage(resource),)
+                return Cause.FRAGMENTED, what + self._held(resource) + self._out(ask), short
+            what = (
+                f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node;"
+                f" the nodes seat {seats} of {ask.number} now"
+            )
+            return Cause.FRAGMENTED, what + self._out(ask), ()
+        return None
+
+    def _in_company(self) -> Told | None:
+        for ask in self.asks:
+            if not ask.demand.related:
+                continue
+            seated, reasons = why_not(self.view, ask.demand, ask.number)
+            if seated < ask.number and reasons:
+                whose = "its pods" if len(self.asks) == 1 else f"its {ask.role} pods"
+                told = "; ".join(
+                    f"{count(number, 'node')} {with_number(why, number)}" for number, why in reasons
+                )
+                what = f"{seated} of {ask.number} of {whose} find a node: {told}"
+                return Cause.COMPANY, what + self._out(ask), ()
+        return None
+
+    def _not_together(self) -> Told:
+        roles = " and ".join(f"{a.number} {a.role} x {all_of(a.seating)}" for a in self.asks)
+        if self.shortfall.proven:
+            what = f"{roles} fit one by one but not together; more room must come free"
+        else:
+            what = f"no placement found for {roles} together; it is tried again as room comes"
+        return Cause.NOT_TOGETHER, what, ()
+
+    # -- numbers -----------------------------------------------------------------------------
+
+    def _shortage(self, resource: str) -> Shortage:
+        asking = self._asking(resource)
+        free, total = self.survey.free_and_total([ask.seating for ask in asking], resource)
+        asked = sum(ask.number * ask.seating.asked[resource] for ask in asking)
+        return Shortage(resource, asked, free=free, total=total)
+
+    def _asking(self, resource: str) -> list[Ask]:
+        return [ask for ask in self.asks if resource in ask.seating.asked]
+
+    def _bars(self, ask: Ask) -> dict[Bar, list[NodeFacts]]:
+        """The nodes each bar keeps the pods off."""
+        bars = ask.seating.eligibility.bars()
+        nodes: dict[Bar, list[NodeFacts]] = {}
+        for row in np.flatnonzero(bars != Bar.NONE).tolist():
+            node = self.columns.nodes[row]
+            if node is not None:
+                nodes.setdefault(Bar(int(bars[row])), []).append(node)
+        return dict(sorted(nodes.items()))
+
+    # -- who else ----------------------------------------------------------------------------
+
+    def _held(self, resource: str) -> str:
+        """Who keeps some of it back, if anyone does."""
+        keeping = {
+            gang.key: sum(hold.seating.asked.get(resource, 0) for hold in gang.holds)
+            for gang in self.view.holding.values()
+            if gang.key not in self.shortfall.gangs
+        }
+        names = sorted(key for key, kept in keeping.items() if kept)
+        if not names:
+            return ""
+        others = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        held = amount(resource, sum(keeping.values()))
+        return f", {held} held for {', '.join(names[:2])}{others}"
+
+    def _out(self, ask: Ask) -> str:
+        bars = self._bars(ask)
+        return f" ({out(ask.seating, bars)})" if bars else ""
+
+
+def _of(seating: Seating, amounts: Ints, resource: str) -> Ints:
+    column: Ints = amounts[:, list(seating.asked).index(resource)]
+    return column

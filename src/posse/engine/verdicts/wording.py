@@ -1,0 +1,127 @@
+"""The phrases verdicts are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from posse.engine.decisions import Cause, Shortage
+from posse.engine.facts import PODS, NodeFacts, Taint
+from posse.engine.fit.eligibility import Bar, untolerated
+from posse.engine.fit.seating import Seating
+from posse.engine.fit.terms import Choice
+from posse.engine.placement.demands import Demand
+from posse.engine.resources import amount, count, gravity, words
+
+Told = tuple[Cause, str, tuple[Shortage, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """So many pods of one demand."""
+
+    demand: Demand
+    number: int
+
+    @property
+    def seating(self) -> Seating:
+        return self.demand.seating
+
+    @property
+    def role(self) -> str:
+        return self.demand.role or "pod"
+
+    def one(self, resource: str) -> str:
+        return amount(resource, self.seating.asked[resource])
+
+
+def by_gravity(seating: Seating) -> list[tuple[str, int]]:
+    return sorted(seating.asked.items(), key=lambda item: gravity(item[0]))
+
+
+def all_of(seating: Seating) -> str:
+    """`2 GPUs, 8 cores and 16Gi memory`; nobody needs to be told of pod slots."""
+    asked = [words(r, one) for r, one in by_gravity(seating) if r != PODS]
+    if len(asked) < 2:
+        return "".join(asked) or "a pod slot"
+    return f"{', '.join(asked[:-1])} and {asked[-1]}"
+
+
+def each(asks: list[Ask], ask: Ask) -> str:
+    """`each pod`; where there are several roles, `each worker`; of one alone, `the launcher`."""
+    noun = ask.role if len(asks) > 1 else "pod"
+    return f"each {noun}" if ask.number > 1 else f"the {noun}"
+
+
+def sum_of(asking: list[Ask], resource: str) -> str:
+    """` (5 pods x 2 each and a seat for 1 launcher)`: how the number comes about."""
+    waiting = [ask for ask in asking if not ask.demand.announced]
+    announced = [ask for ask in asking if ask.demand.announced]
+    if len(asking) == 1 and asking == waiting and asking[0].number == 1:
+        return ""
+    if len(waiting) == 1:
+        only = waiting[0]
+        tail = " each" if only.number > 1 else ""
+        parts = [f"{count(only.number, 'pod')} x {only.one(resource)}{tail}"]
+    else:
+        parts = [f"{ask.number} {ask.role} x {ask.one(resource)}" for ask in waiting]
+    parts += [f"a seat for {ask.number} {ask.role}" for ask in announced]
+    return f" ({' and '.join(parts)})"
+
+
+def are(resource: str, base_units: int) -> str:
+    return "is" if amount(resource, base_units) == "1" else "are"
+
+
+def selector(seating: Seating) -> str:
+    pairs = seating.shape.constraints.node_selector
+    return f"selector {','.join(f'{key}={value}' for key, value in pairs)}"
+
+
+def with_number(phrase: str, number: int) -> str:
+    """`are near ...`, `have ...` as said of so many."""
+    verb, _, rest = phrase.partition(" ")
+    return phrase if number != 1 else f"{ {'are': 'is', 'have': 'has'}.get(verb, verb) } {rest}"
+
+
+def out(seating: Seating, bars: dict[Bar, list[NodeFacts]]) -> str:
+    """`2 nodes are cordoned, 1 node is not ready`: which nodes are out, and why."""
+    return ", ".join(
+        f"{count(len(nodes), 'node')} {_why_out(seating, bar, nodes)}"
+        for bar, nodes in bars.items()
+    )
+
+
+def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
+    one = len(nodes) == 1
+    match bar:
+        case Bar.SELECTOR:
+            return f"{'does' if one else 'do'} not match {selector(seating)}"
+        case Bar.AFFINITY:
+            return f"{'does' if one else 'do'} not match its node affinity"
+        case Bar.VOLUME:
+            claims = sorted({unmet.volume for node in nodes for unmet in _unmet(seating, node)})
+            which = ", ".join(claims[:3]) + (", ..." if len(claims) > 3 else "")
+            return f"cannot reach the volume of {which}"
+        case Bar.NOT_READY:
+            return f"{'is' if one else 'are'} not ready"
+        case Bar.LEAVING:
+            return f"{'is' if one else 'are'} being removed"
+        case Bar.CORDON:
+            return f"{'is' if one else 'are'} cordoned"
+        case _:
+            refused = (untolerated(node, seating.shape.constraints) for node in nodes)
+            taints = sorted({_taint(taint) for taint in refused if taint is not None})
+            which = ", ".join(taints[:3]) + (", ..." if len(taints) > 3 else "")
+            return f"{'has' if one else 'have'} a taint it does not tolerate: {which}"
+
+
+def _unmet(seating: Seating, node: NodeFacts) -> list[Choice]:
+    """The first volume of the pod that this node is too far from."""
+    choices = seating.shape.constraints.choices
+    return [each for each in choices if not each.matches(node.name, node.labels)][:1]
+
+
+def _taint(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
