@@ -49,6 +49,7 @@ class Quarry:
         self._pieces: dict[str, list[Unit]] = {}
         self._within: dict[tuple[str, int], list[Unit]] = {}
         self._across: dict[str, dict[str, list[Unit]]] = {}
+        self._any: dict[tuple[str, int], bool] = {}
         self._most: dict[tuple[str, int], dict[Seating, int]] = {}
 
     def within(self, queue: str, priority: int) -> list[Unit]:
@@ -93,8 +94,12 @@ class Quarry:
 
     def has_any_for(self, gang: Gang) -> bool:
         assert gang.facts is not None
-        queue = gang.facts.queue
-        return bool(self.within(queue, gang.facts.priority) or self.across(queue))
+        queue, priority = gang.facts.queue, gang.facts.priority
+        found = self._any.get((queue, priority))
+        if found is None:
+            found = bool(self.within(queue, priority) or self.across(queue))
+            self._any[queue, priority] = found
+        return found
 
     def most(self, gang: Gang, seating: Seating) -> int:
         """The seats there would be if all ended whom the gang may end."""
@@ -125,7 +130,7 @@ class Quarry:
 
     def changed(self) -> None:
         """Somebody was ended: all of it is worked out anew."""
-        for known in (self._pieces, self._within, self._across, self._most):
+        for known in (self._pieces, self._within, self._across, self._any, self._most):
             known.clear()
 
     def _units_of(self, gang: Gang) -> list[Unit]:
