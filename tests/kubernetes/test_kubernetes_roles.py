@@ -116,11 +116,15 @@ async def test_what_few_mpijobs_need() -> None:
         await running.until(lambda: _gone(running, kinds.MPI_JOB, "ends"), "the job is gone")
 
 
+def _announced_in(dialect: Kind) -> str:
+    return f"announced-in-{dialect.group.replace('.', '-')}"
+
+
 async def test_seats_are_held_in_every_dialect() -> None:
     async with cluster(1, gpus=8) as running:
         expects = '[{"role": "launcher", "count": 1, "requests": {"nvidia.com/gpu": "1"}}]'
         for dialect in kinds.POD_GROUPS:
-            name = f"announced-in-{dialect.version}"
+            name = _announced_in(dialect)
             group = {
                 "metadata": {"name": name, "annotations": {EXPECTS: expects}},
                 "spec": {"minMember": 1},
@@ -130,9 +134,7 @@ async def test_seats_are_held_in_every_dialect() -> None:
 
         async def held() -> bool:
             found = [
-                await running.connection.get(
-                    dialect, f"announced-in-{dialect.version}", running.namespace
-                )
+                await running.connection.get(dialect, _announced_in(dialect), running.namespace)
                 for dialect in kinds.POD_GROUPS
             ]
             return all(HELD in group["metadata"]["annotations"] for group in found)
