@@ -47,7 +47,12 @@ async def test_an_urgent_job_ends_another_which_comes_back_when_there_is_room(ki
         await wait_for_status(running, "slow", "RUNNING")
         await training(running).submit(kind("fast", workers=4, priority="urgent"))
         await wait_for_status(running, "fast", "RUNNING")
-        assert await seated(running, "slow") == 0
+
+        async def gone() -> bool:
+            """Also its launcher, on whose room nobody waits."""
+            return await seated(running, "slow") == 0
+
+        await running.until(gone, "all of the job that makes way has gone")
         assert await annotation(running, "slow", keys.EVICTIONS) == "1"
         assert await annotation(running, "fast", keys.KEEPS) is None
 
