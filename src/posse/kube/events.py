@@ -24,6 +24,7 @@ from posse.kube.errors import (
     Unreachable,
 )
 from posse.kube.identity import Object, identify_loosely
+from posse.kube.lulls import Lull
 from posse.objects.kinds import EVENT, Kind
 from posse.objects.times import rfc3339
 from posse.world import World
@@ -33,6 +34,8 @@ _log = logging.getLogger(__name__)
 _LONGEST_QUEUE = 1000
 _REMEMBERED = 4096
 _ATTEMPTS = 4
+# Seconds that events wait for a lull.
+_PATIENCE = 1.0
 _LONGEST_NAME = 253
 
 
@@ -65,7 +68,11 @@ class _Written(msgspec.Struct):
 
 
 class Recorder:
-    def __init__(self, connection: Connection, world: World, component: str) -> None:
+    def __init__(
+        self, connection: Connection, world: World, component: str, lull: Lull | None = None
+    ) -> None:
+        """With a `lull`, events let what is more urgent go first, for a moment."""
+        self._lull = lull
         self._connection = connection
         self._world = world
         self._component = component
@@ -119,6 +126,8 @@ class Recorder:
         """Sends what was recorded, in order, until cancelled."""
         while True:
             await self._wake.wait()
+            if self._lull is not None:
+                await self._lull.wait(asyncio.get_running_loop().time() + _PATIENCE)
             while self._waiting:
                 subject = next(iter(self._waiting))
                 await self._deliver(subject, self._waiting.pop(subject))

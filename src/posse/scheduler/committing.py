@@ -21,6 +21,7 @@ from posse.engine.decisions import Release, Seat, Start
 from posse.engine.facts import Purpose
 from posse.kube.connection import Connection
 from posse.kube.errors import KubeError
+from posse.kube.lulls import Lull
 from posse.objects import keys
 from posse.objects.groups import PodGroup
 from posse.objects.pods import Pod
@@ -104,6 +105,7 @@ class Committer:
         observer: Observer,
         *,
         claimer: Claimer | None = None,
+        lull: Lull | None = None,
         gangs_in_flight: int,
         binds_in_flight: int,
     ) -> None:
@@ -114,6 +116,8 @@ class Committer:
         self._outbox = outbox
         self._observer = observer
         self._claimer = claimer
+        self._lull = lull or Lull()
+        self._working = 0
         self._gangs_in_flight = gangs_in_flight
         self._binds_in_flight = binds_in_flight
         self._slots = asyncio.Semaphore(binds_in_flight)
@@ -127,6 +131,10 @@ class Committer:
             behind.append(order)
             return
         self._under_way[order.decision.gang] = []
+        self._enqueue(order)
+
+    def _enqueue(self, order: Order) -> None:
+        self._lull.end()
         self._orders.put_nowait(order)
 
     async def run(self) -> None:
@@ -136,21 +144,27 @@ class Committer:
 
     async def _work(self, workers: asyncio.TaskGroup) -> None:
         while True:
+            if self._orders.empty() and not self._working:
+                self._lull.begin()
             order = await self._orders.get()
-            if isinstance(order.decision, Start):
-                if self._claims(order, order.decision):
-                    # It may take minutes; others go on meanwhile.
-                    workers.create_task(self._claim(order, order.decision))
-                    continue
-                await self._start(order.decision, order)
-            else:
-                await self._release(order.decision)
+            if isinstance(order.decision, Start) and self._claims(order, order.decision):
+                # It may take minutes; others go on meanwhile.
+                workers.create_task(self._claim(order, order.decision))
+                continue
+            self._working += 1
+            try:
+                if isinstance(order.decision, Start):
+                    await self._start(order.decision, order)
+                else:
+                    await self._release(order.decision)
+            finally:
+                self._working -= 1
             self._done(order)
 
     def _done(self, order: Order) -> None:
         behind = self._under_way[order.decision.gang]
         if behind:
-            self._orders.put_nowait(behind.pop(0))
+            self._enqueue(behind.pop(0))
         else:
             del self._under_way[order.decision.gang]
 
@@ -164,7 +178,7 @@ class Committer:
         assert self._claimer is not None
         why = await self._claimer.claim(start.seats)
         if not why:
-            self._orders.put_nowait(msgspec.structs.replace(order, claimed=True))
+            self._enqueue(msgspec.structs.replace(order, claimed=True))
             return
         self._outbox.failed(start.gang, why, [seat.uid for seat in start.seats], begun=False)
         self._done(order)

@@ -21,6 +21,7 @@ from posse.engine.decisions import Reason, Verdict
 from posse.kube.backoff import Backoff
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Conflict, KubeError, NotFound
+from posse.kube.lulls import Lull
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD
 from posse.objects.pods import Pod
@@ -46,6 +47,8 @@ WRITERS = 4
 PODS_AT_ONCE = 4
 # Timers may fire a little early; what is this close is due.
 _PUNCTUAL = 0.01
+# Seconds for which binds go first.
+_PATIENCE = 1.0
 
 
 class _Stated(msgspec.Struct):
@@ -64,6 +67,7 @@ class Statuses:
         events: Records,
         *,
         fact: Callable[[Pod], None],
+        lull: Lull,
         settle: float,
         restate: float,
     ) -> None:
@@ -73,6 +77,7 @@ class Statuses:
         self._reader = reader
         self._events = events
         self._fact = fact
+        self._lull = lull
         self._settle = settle
         self._restate = restate
         self.verdicts: dict[str, Verdict] = {}
@@ -80,7 +85,7 @@ class Statuses:
         self._stated: dict[str, _Stated] = {}
         self._backoffs: dict[str, Backoff] = {}
         self._timers: dict[str, tuple[float, asyncio.Handle]] = {}  # when it is due
-        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._ready: asyncio.Queue[tuple[str, float]] = asyncio.Queue()  # and since when
         self._under_way: dict[str, bool] = {}  # and whether to look again afterwards
 
     def waits(self, gang: str, verdict: Verdict) -> None:
@@ -142,11 +147,14 @@ class Statuses:
             self._under_way[gang] = True
         else:
             self._under_way[gang] = False
-            self._ready.put_nowait(gang)
+            self._ready.put_nowait((gang, asyncio.get_running_loop().time()))
 
     async def _work(self) -> None:
         while True:
-            gang = await self._ready.get()
+            gang, due = await self._ready.get()
+            if (muster := self._reader.musters.get(gang)) is not None and muster.members:
+                # Nobody waits for a group that has its pods to say how it stands.
+                await self._lull.wait(due + _PATIENCE)
             try:
                 await self._write(gang)
                 self._backoffs.pop(gang, None)

@@ -15,6 +15,7 @@ from posse.kube.connection import Connection
 from posse.kube.errors import KubeError, NotFound
 from posse.kube.events import Recorder
 from posse.kube.identity import Identity, Malformed
+from posse.kube.lulls import Lull
 from posse.objects.budgets import PodDisruptionBudget
 from posse.objects.groups import PodGroup, PriorityClass, Queue
 from posse.objects.hypernodes import HyperNode
@@ -94,9 +95,10 @@ class Term:
         self._writers: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._tallies: Tallies | None = None
         frozen = config.policy.frozen
+        lull = Lull()
         events: Records = SilentRecords()
         if not frozen:
-            events = self._recorder = Recorder(connection, world, COMPONENT)
+            events = self._recorder = Recorder(connection, world, COMPONENT, lull)
         self._quarantine = Quarantine(events)
         self._inbox = Inbox()
         capture = self._capture = _capture(config, world)
@@ -144,6 +146,7 @@ class Term:
                     reader.labels_of,
                     patience=config.claim_patience,
                 ),
+                lull=lull,
                 gangs_in_flight=config.gangs_in_flight,
                 binds_in_flight=config.binds_in_flight,
             )
@@ -153,6 +156,7 @@ class Term:
                 reader,
                 events,
                 fact=outcomes.fact,
+                lull=lull,
                 settle=config.settle,
                 restate=config.restate,
             )

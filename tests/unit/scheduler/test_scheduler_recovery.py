@@ -22,21 +22,29 @@ async def rig() -> Rig:
 
 
 async def crash_after(rig: Rig, binds: int, **options: object) -> None:
-    """Runs a scheduler that dies, and whose requests die with it, right after so many binds."""
+    """Runs a scheduler that dies, and whose requests die with it, right after so many binds.
+
+    After none: with its first bind on the way.
+    """
     done = asyncio.Event()
     dead = False
 
-    def watch(write: Write) -> None:
+    def die() -> None:
         nonlocal dead
-        binding = write.path.endswith("/binding")
-        if (binding and len(rig.api.binds) + 1 == binds) or (
-            not binds and "podgroups" in write.path
-        ):
-            dead = True
-            done.set()
+        dead = True
+        done.set()
+
+    def watch(write: Write) -> None:
+        if write.path.endswith("/binding") and len(rig.api.binds) + 1 == binds:
+            die()
+
+    def fault(method: str, path: str) -> str | None:
+        if not binds and path.endswith("/binding"):
+            die()
+        return "drop" if dead else None
 
     rig.api.on_write = watch
-    rig.api.fault = lambda method, path: "drop" if dead else None
+    rig.api.fault = fault
     task = rig.start(**options)
     await asyncio.wait_for(done.wait(), 60)
     await crash(task)
