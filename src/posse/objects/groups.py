@@ -64,6 +64,40 @@ class PodGroup(KubeStruct):
         return (self.metadata.namespace, self.metadata.name)
 
 
+class WorkloadGroup(KubeStruct):
+    name: str = ""
+    policy: Nullable[dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.policy is None:
+            self.policy = {}
+
+
+class WorkloadSpec(KubeStruct):
+    pod_groups: Nullable[list[WorkloadGroup]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.pod_groups is None:
+            self.pod_groups = []
+
+
+class Workload(KubeStruct):
+    """scheduling.k8s.io/v1alpha1, of Kubernetes 1.35: several groups in one object."""
+
+    metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
+    spec: Nullable[WorkloadSpec] = field(default_factory=WorkloadSpec)
+
+    def __post_init__(self) -> None:
+        if self.metadata is None:
+            self.metadata = ObjectMeta()
+        if self.spec is None:
+            self.spec = WorkloadSpec()
+
+    @property
+    def key(self) -> Key:
+        return (self.metadata.namespace, self.metadata.name)
+
+
 class Guarantee(KubeStruct):
     resource: Nullable[dict[str, Amount]] = field(default_factory=dict)
 

@@ -149,6 +149,8 @@ POD_GROUPS: tuple[Kind, ...] = (
     SIGS_POD_GROUP,
     COSCHEDULING_POD_GROUP,
 )
+# What Kubernetes 1.35 had groups in.
+WORKLOAD = Kind(PRIORITY_CLASS.group, "v1alpha1", "Workload", "workloads")
 # Kubernetes' own, the newest version first: a server has some of them, or none.
 NATIVE_POD_GROUPS: tuple[Kind, ...] = tuple(
     Kind(PRIORITY_CLASS.group, version, "PodGroup", "podgroups")

@@ -81,6 +81,14 @@ class PodVolume(KubeStruct):
     ephemeral: Any = None
 
 
+class WorkloadReference(KubeStruct):
+    """The same in Kubernetes 1.35: a group inside of a Workload, and which copy of it."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
 class PodSpec(KubeStruct):
     containers: Nullable[list[Container]] = field(default_factory=list)
     init_containers: Nullable[list[Container]] = field(default_factory=list)
@@ -93,6 +101,7 @@ class PodSpec(KubeStruct):
     priority: int | None = None
     priority_class_name: str = ""
     scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
     preemption_policy: str | None = None
     restart_policy: str = ""
     termination_grace_period_seconds: int | None = None

@@ -60,7 +60,7 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         return Waiting(
             incomplete.value,
             _GROUP_REASONS[incomplete],
-            f"waits for PodGroup {name}, which does not exist",
+            f"waits for {_group_called(name)}, which does not exist",
         )
     if muster.problem:
         return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
@@ -80,6 +80,13 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
     if verdict.cause is Cause.ROLE_MISSING:
         group_reason = verdict.cause.value
     return Waiting(reason.value, group_reason, sentence)
+
+
+def _group_called(name: str) -> str:
+    workload, inside, group = name.partition("/")
+    if not inside:
+        return f"PodGroup {name}"
+    return f"a group {group.partition('/')[0]} in Workload {workload}"
 
 
 def waiting_by_reason(

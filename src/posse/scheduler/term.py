@@ -17,7 +17,7 @@ from posse.kube.events import Recorder
 from posse.kube.identity import Identity, Malformed
 from posse.kube.lulls import Lull
 from posse.objects.budgets import PodDisruptionBudget
-from posse.objects.groups import PodGroup, PriorityClass, Queue
+from posse.objects.groups import PodGroup, PriorityClass, Queue, Workload
 from posse.objects.hypernodes import HyperNode
 from posse.objects.kinds import (
     CSI_DRIVER,
@@ -35,6 +35,7 @@ from posse.objects.kinds import (
     PRIORITY_CLASS,
     QUEUE,
     STORAGE_CLASS,
+    WORKLOAD,
     Kind,
 )
 from posse.objects.meta import Key
@@ -109,6 +110,7 @@ class Term:
         self._nodes = self._cache(NODE, Node, reader.node)
         self._groups = [self._group_cache(kind) for kind in POD_GROUPS]
         self._queues = self._cache(QUEUE, Queue, reader.queue)
+        self._workloads = self._cache(WORKLOAD, Workload, reader.workload)
         self._namespaces = self._cache(NAMESPACE, Namespace, reader.namespace)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         self._budgets = self._cache(POD_DISRUPTION_BUDGET, PodDisruptionBudget, reader.budget)
@@ -210,6 +212,7 @@ class Term:
             *self._groups,
             *native,
             self._queues,
+            self._workloads,
             self._hypernodes,
             self._budgets,
             *self._storage,

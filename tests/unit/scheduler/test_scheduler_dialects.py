@@ -9,7 +9,7 @@ import pytest
 
 from posse.engine.view import View
 from posse.kube.cache import Change
-from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus
+from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus, Workload
 from posse.objects.kinds import (
     COSCHEDULING_POD_GROUP,
     INCUBATOR_POD_GROUP,
@@ -19,7 +19,7 @@ from posse.objects.kinds import (
     Kind,
 )
 from posse.objects.meta import Condition, ObjectMeta, OwnerReference
-from posse.objects.pods import Pod, PodSpec, PodStatus, SchedulingGroup
+from posse.objects.pods import Pod, PodSpec, PodStatus, SchedulingGroup, WorkloadReference
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.groups import read_group, speaking
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
@@ -27,6 +27,7 @@ from posse.scheduler.reading.reader import Reader
 from posse.scheduler.standing import Waiting, group_status, waiting
 from posse.world import World
 from tests.unit.scheduler.rig import Rig
+from tests.unit.scheduler.rig import pod as rig_pod
 
 KEY = "ns/train"
 NATIVE = next(kind for kind in NATIVE_POD_GROUPS if kind.version == "v1alpha2")
@@ -299,3 +300,88 @@ async def test_a_definition_that_keeps_no_status_apart_is_written_all_the_same()
         await rig.settle(10)
         rig.gang("fits", 2)
         await rig.until(lambda: len(rig.bound_of("fits")) == 2)
+
+
+# -- groups inside of a Workload ---------------------------------------------------------------
+
+
+def workload(*groups: tuple[str, Any], uid: str = "w") -> Workload:
+    policies = [
+        {"name": name, "policy": {"basic": {}} if least is None else {"gang": {"minCount": least}}}
+        for name, least in groups
+    ]
+    meta = {"name": "train", "namespace": "ns", "uid": uid}
+    return msgspec.convert({"metadata": meta, "spec": {"podGroups": policies}}, Workload)
+
+
+def referring(number: int, group: str, key: str = "") -> Pod:
+    made = pod(number)
+    made.spec.workload_ref = WorkloadReference("train", group, key)
+    return made
+
+
+@pytest.mark.parametrize("first", ["pods", "workload"])
+def test_groups_inside_of_a_workload_are_gangs_of_their_own(first: str) -> None:
+    read = reader()
+    told = workload(("workers", 3), ("servers", None))
+    if first == "workload":
+        read.workload(Change(None, told))
+    for number, link in enumerate([("workers", "a"), ("workers", "a"), ("workers", "b")]):
+        read.pod(Change(None, referring(number, *link)))
+    read.pod(Change(None, referring(3, "servers")))
+    if first == "pods":
+        read.workload(Change(None, told))
+    read.refresh()
+    minimums = {}
+    for key, muster in read.musters.items():
+        facts = muster.facts({})
+        assert facts is not None
+        minimums[key] = (facts.min_member, len(muster.members))
+    assert minimums == {
+        "ns/train/workers/a": (3, 2),
+        "ns/train/workers/b": (3, 1),
+        "ns/train/servers": (1, 1),
+    }
+
+
+def test_a_pod_whose_workload_is_missing_or_has_no_such_group_is_held_back() -> None:
+    read = reader()
+    read.pod(Change(None, referring(0, "workers")))
+    read.refresh()
+    muster = read.musters["ns/train/workers"]
+    for _ in range(2):
+        assert muster.facts({}) is None
+        why = waiting(muster, None)
+        assert why is not None
+        assert why.sentence == "waits for a group workers in Workload train, which does not exist"
+        read.workload(Change(None, workload(("others", 2))))
+        read.refresh()
+
+
+def test_a_workload_that_makes_no_sense_is_set_aside_and_its_pods_held_back() -> None:
+    read = reader()
+    read.pod(Change(None, referring(0, "workers")))
+    read.workload(Change(None, workload(("workers", 1))))
+    read.refresh()
+    assert read.musters["ns/train/workers"].facts({}) is not None
+    read.workload(Change(workload(("workers", 1)), workload(("workers", 0))))
+    read.refresh()
+    assert read.musters["ns/train/workers"].facts({}) is None
+
+
+@pytest.mark.looptime
+async def test_a_gang_of_a_workload_starts_whole() -> None:
+    rig = Rig()
+    rig.api.served.add("workloads")
+    rig.nodes(3)
+    policy = {"gang": {"minCount": 3}}
+    groups = {"podGroups": [{"name": "workers", "policy": policy}]}
+    rig.api.put("workloads", {"metadata": {"name": "train"}, "spec": groups})
+    link = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": "0"}
+    for number in range(2):
+        rig.api.put("pods", rig_pod(f"train-{number}", workloadRef=link))
+    async with rig.running():
+        await rig.settle(10)
+        assert rig.bound_of("train") == {}
+        rig.api.put("pods", rig_pod("train-2", workloadRef=link))
+        await rig.until(lambda: len(rig.bound_of("train")) == 3)

@@ -29,6 +29,7 @@ from posse.objects.kinds import (
     QUEUE,
     STORAGE_CLASS,
     TF_JOB,
+    WORKLOAD,
     Kind,
 )
 from posse.scheduler.config import LEASE_NAME as SCHEDULER
@@ -78,6 +79,7 @@ SCHEDULER_RULES: tuple[Rule, ...] = (
     Rule("scheduling.k8s.io", ("priorityclasses",), READ),
     # Whom not to end for others.
     Rule("policy", ("poddisruptionbudgets",), READ),
+    Rule(WORKLOAD.group, (WORKLOAD.plural,), READ),
     Rule(QUEUE.group, ("queues",), READ),
     Rule(QUEUE.group, ("queues/status",), ("patch",)),
     # Where it is served: the domains of the network.

@@ -36,6 +36,9 @@ def group_named_by(pod: Pod) -> str:
         return ""
     if pod.spec.scheduling_group is not None and pod.spec.scheduling_group.pod_group_name:
         return pod.spec.scheduling_group.pod_group_name
+    if (ref := pod.spec.workload_ref) is not None and ref.name:
+        # No name has a slash: such a gang is never mistaken for one with a PodGroup.
+        return f"{ref.name}/{ref.pod_group}/{ref.pod_group_replica_key}".removesuffix("/")
     return (
         annotations.get(keys.GROUP_NAME)
         or annotations.get(keys.VOLCANO_GROUP_NAME)

@@ -14,7 +14,7 @@ import msgspec
 from posse.engine.facts import DEFAULT_QUEUE, Expected, Keeps, Requests, Shape, Topology
 from posse.objects import keys
 from posse.objects.affinities import NodeAffinity
-from posse.objects.groups import PodGroup, PodGroupSpec
+from posse.objects.groups import PodGroup, PodGroupSpec, Workload
 from posse.objects.kinds import (
     COSCHEDULING_POD_GROUP,
     NATIVE_POD_GROUPS,
@@ -154,10 +154,22 @@ def ran_before(group: PodGroup, kind: Kind) -> bool:
     return any(c.type == condition_of(kind) and c.status == "True" for c in group.status.conditions)
 
 
+def workload_minimums(workload: Workload) -> dict[str, int]:
+    """How many pods of each group inside of a Workload start together."""
+    return {
+        group.name: _gang_minimum(group.policy, f"spec.podGroups[{at}].policy")
+        for at, group in enumerate(workload.spec.pod_groups)
+    }
+
+
 def _native_minimum(spec: PodGroupSpec) -> int:
+    return _gang_minimum(spec.scheduling_policy or {}, "spec.schedulingPolicy")
+
+
+def _gang_minimum(policy: dict[str, Any], at: str) -> int:
     """Pods of a group without a gang policy are placed as each of them fits."""
-    field = "spec.schedulingPolicy.gang.minCount"
-    gang = (spec.scheduling_policy or {}).get("gang")
+    field = f"{at}.gang.minCount"
+    gang = policy.get("gang")
     if gang is None:
         return 1
     least = gang.get("minCount") if isinstance(gang, dict) else None

@@ -58,6 +58,7 @@ class Muster:
         self._policies: dict[str, int] = {}  # of preemption
         self._protected = 0  # members that must not be ended for others
         self._orphans = 0  # live members that nobody would recreate
+        self.promised = 0  # how many start together as a Workload says
         self._bare = 0  # members that say by themselves how many start together
         self._estimates = Estimates()
         self._ended: dict[str, int] = {}  # members that ended well, by role
@@ -98,7 +99,7 @@ class Muster:
 
     def review(self) -> None:
         """Whether it runs whole, now that the members are as they are."""
-        if self.group is None and (self._bare or self.bare):
+        if self.group is None and (self.promised or self._bare or self.bare):
             self.terms = self._bare_terms()
         ended = self.count(Place.SUCCEEDED)
         running = self.count(Place.RUNNING) - self._leaving[Place.RUNNING]
@@ -219,18 +220,19 @@ class Muster:
         return tuple((role, n) for role, n in left if n > 0)
 
     def _bare_terms(self) -> GroupTerms | None:
-        """What the pods say of their gang: the most that any of them asks for is what counts."""
-        speaking = [m.pod for m in self.members.values() if minimum_named_by(m.pod)]
-        if not speaking:
+        """What a Workload, or the pods, say of their gang: the most that is asked for counts."""
+        pods = [member.pod for member in self.members.values()]
+        least = max([self.promised, *map(minimum_named_by, pods)])
+        if not least or not pods:
             return None
-        queues = sorted(pod.metadata.annotations.get(keys.QUEUE_NAME, "") for pod in speaking)
+        queues = sorted(pod.metadata.annotations.get(keys.QUEUE_NAME, "") for pod in pods)
         return GroupTerms(
             uid=self.key,
             generation=0,
             queue=queues[-1] or DEFAULT_QUEUE,
-            min_member=max(minimum_named_by(pod) for pod in speaking),
+            min_member=least,
             priority_class="",
-            created=min(created_at(pod.metadata) for pod in speaking),
+            created=min(created_at(pod.metadata) for pod in pods),
             ran=False,
             bare=True,
         )

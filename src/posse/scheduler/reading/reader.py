@@ -18,16 +18,16 @@ from posse.engine.facts import GroupFacts, NamespaceFacts, QueueFacts, Shape
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.budgets import PodDisruptionBudget
-from posse.objects.groups import PodGroup, PriorityClass, Queue
+from posse.objects.groups import PodGroup, PriorityClass, Queue, Workload
 from posse.objects.hypernodes import HyperNode
-from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
+from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, QUEUE, WORKLOAD, Kind
 from posse.objects.meta import Key, ObjectMeta
 from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.claims import Claims
-from posse.scheduler.reading.groups import read_group, speaking
+from posse.scheduler.reading.groups import read_group, speaking, workload_minimums
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.nodes import read_node
 from posse.scheduler.reading.pods import (
@@ -69,6 +69,8 @@ class Reader:
         self._nodes: dict[str, Node] = {}
         self.storage = Storage(self._nodes, self._read_again, self._limits_changed)
         self._classes: dict[Key, PriorityClass] = {}
+        # How many pods of each group inside of a Workload start together.
+        self._workloads: dict[Key, dict[str, int]] = {}
         self._told: dict[str, GroupFacts] = {}
         self._touched: dict[str, None] = {}
         # Pods whose requests nobody can tell, by the node that they are on.
@@ -125,6 +127,29 @@ class Reader:
             self._quarantine.admit(speaker, group, group.metadata.uid, str(error))
         if muster.awaited is not None and group.metadata.generation >= muster.awaited:
             self.admit(muster.key)
+
+    def workload(self, change: Change[Workload]) -> None:
+        workload = change.new or change.old
+        if workload is None:
+            return
+        self._workloads.pop(workload.key, None)
+        if change.new is not None:
+            try:
+                self._workloads[workload.key] = workload_minimums(workload)
+                self._quarantine.discharge(workload.metadata.uid)
+            except Unreadable as error:
+                self._quarantine.admit(WORKLOAD, workload, workload.metadata.uid, str(error))
+        else:
+            self._quarantine.discharge(workload.metadata.uid)
+        inside = "/".join(workload.key) + "/"
+        for key, muster in self.musters.items():
+            if key.startswith(inside):
+                muster.promised = self._promised(key)
+                self._touch(key)
+
+    def _promised(self, gang: str) -> int:
+        namespace, workload, group, *_ = gang.split("/")
+        return self._workloads.get((namespace, workload), {}).get(group, 0)
 
     def queue(self, change: Change[Queue]) -> None:
         queue = change.new or change.old
@@ -428,6 +453,8 @@ class Reader:
         muster = self.musters.get(key)
         if muster is None:
             muster = self.musters[key] = Muster(key)
+            if key.count("/") > 1:
+                muster.promised = self._promised(key)
         self._touch(key)
         return muster
 
