@@ -6,6 +6,7 @@ Definitions, Queues, PodGroups and jobs stay, and so do the priority classes tha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,9 @@ from posse.objects.kinds import (
     QUEUE,
     Kind,
 )
+
+_LONGEST_END = 30.0
+_LOOK_EVERY = 0.2
 
 
 class Leaving(msgspec.Struct, frozen=True):
@@ -58,9 +62,29 @@ async def leavings(connection: Connection, *, purge: bool) -> list[Leaving]:
 async def uninstall(
     connection: Connection, found: list[Leaving], say: Callable[[str], None]
 ) -> None:
+    """Definitions take their objects with them, which takes a moment; it is waited for, so that
+    an installation may follow at once."""
     for one in found:
         gone = await remove(connection, one.kind, one.obj)
         say(f"{one} {'removed' if gone else 'was gone'}")
+    deadline = connection.world.monotonic() + _LONGEST_END
+    for one in found:
+        if one.kind == CUSTOM_RESOURCE_DEFINITION and not await _ended(connection, one, deadline):
+            say(f"{one} is still on its way out: some of its objects have finalizers")
+
+
+async def _ended(connection: Connection, one: Leaving, deadline: float) -> bool:
+    meta = one.obj["metadata"]
+    while True:
+        try:
+            now = await connection.get(one.kind, meta["name"])
+        except NotFound:
+            return True
+        if now["metadata"]["uid"] != meta["uid"]:
+            return True
+        if connection.world.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 def outlives(obj: dict[str, Any]) -> bool:
