@@ -306,7 +306,7 @@ async def test_a_definition_that_keeps_no_status_apart_is_written_all_the_same()
 
 
 def workload(*groups: tuple[str, Any], uid: str = "w") -> Workload:
-    policies = [
+    policies: list[dict[str, Any]] = [
         {"name": name, "policy": {"basic": {}} if least is None else {"gang": {"minCount": least}}}
         for name, least in groups
     ]
