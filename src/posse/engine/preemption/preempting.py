@@ -23,7 +23,8 @@ from posse.engine.placement.placing import Placement, seat, start
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import awaited
-from posse.engine.preemption.preying import Prey, Quarry
+from posse.engine.preemption.preying import Prey
+from posse.engine.preemption.quarry import Quarry
 from posse.engine.preemption.victims import Unit
 from posse.engine.repair.overdue import dismiss
 from posse.engine.reservation.reserving import turn

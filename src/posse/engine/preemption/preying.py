@@ -9,27 +9,18 @@ that costs less. Everything is tried in tentative statements; nothing is left of
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import chain, islice
+from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
-from posse.engine.columns import Ints, Rows
-from posse.engine.fit.seating import Seating, Seats
+from posse.engine.columns import Ints
 from posse.engine.gangs import Gang, Member
-from posse.engine.placement.demands import Demand
-from posse.engine.placement.placing import Placement, seat
+from posse.engine.placement.placing import Placement
 from posse.engine.policy import Policy
-from posse.engine.preemption.victims import (
-    Unit,
-    fresh_until,
-    spare_members,
-    spared,
-    together,
-    units_of,
-)
+from posse.engine.preemption.quarry import Quarry
+from posse.engine.preemption.trials import Pile, Trials, by_queue
+from posse.engine.preemption.victims import Unit, spare_members, together
 from posse.engine.view import View
 
 # Single units that are tried by themselves, of so many that are looked at.
@@ -37,114 +28,6 @@ _SINGLES = 24
 _LOOKED_AT = 2_000
 
 Plan = tuple[list[Unit], Placement]
-
-
-class Quarry:
-    """Who may be ended by whom, worked out once for all that look for victims in one cycle."""
-
-    def __init__(self, view: View, policy: Policy, now: float) -> None:
-        self._view = view
-        self._policy = policy
-        self._now = now
-        self._pieces: dict[str, list[Unit]] = {}
-        self._within: dict[tuple[str, int], list[Unit]] = {}
-        self._across: dict[str, dict[str, list[Unit]]] = {}
-        self._any: dict[tuple[str, int], bool] = {}
-        self._most: dict[tuple[str, int], dict[Seating, int]] = {}
-
-    def within(self, queue: str, priority: int) -> list[Unit]:
-        """Units of the queue that are of lower priority."""
-        if not self._policy.preemption:
-            return []
-        key = (queue, priority)
-        if key not in self._within:
-            lower = self._view.hunting.seated.get(queue, {})
-            self._within[key] = [
-                unit
-                for level in sorted(lower)
-                if level < priority
-                for gang in lower[level].values()
-                for unit in self._units_of(gang)
-            ]
-        return self._within[key]
-
-    def across(self, queue: str) -> dict[str, list[Unit]]:
-        """Units of the queues that this one may take from at all."""
-        if not self._policy.reclaim:
-            return {}
-        if queue not in self._across:
-            tree = self._view.tree
-            found: dict[str, list[Unit]] = {}
-            for giver, levels in sorted(self._view.hunting.seated.items()):
-                standing = None if giver == queue else tree.outranks(queue, giver)
-                if standing is None or standing < 0:
-                    continue
-                if not tree.may_give(giver, np.minimum(tree.allocated(giver), 1), queue):
-                    continue
-                units = [
-                    unit
-                    for level in sorted(levels)
-                    for gang in levels[level].values()
-                    for unit in self._units_of(gang)
-                ]
-                if units:
-                    found[giver] = units
-            self._across[queue] = found
-        return self._across[queue]
-
-    def has_any_for(self, gang: Gang) -> bool:
-        assert gang.facts is not None
-        queue, priority = gang.facts.queue, gang.facts.priority
-        found = self._any.get((queue, priority))
-        if found is None:
-            found = bool(self.within(queue, priority) or self.across(queue))
-            self._any[queue, priority] = found
-        return found
-
-    def most(self, gang: Gang, seating: Seating) -> int:
-        """The seats there would be if all ended whom the gang may end."""
-        assert gang.facts is not None
-        queue, priority = gang.facts.queue, gang.facts.priority
-        known = self._most.setdefault((queue, priority), {})
-        if seating not in known:
-            wanted = {seating: None, **{d.seating: None for d in self._demands(queue, priority)}}
-            units = [*self.within(queue, priority)]
-            for theirs in self.across(queue).values():
-                units += theirs
-            trials = _Trials(self._view, gang, self._policy)
-            with trials.begun():
-                pile = _Pile(units)
-                trials.end_first(pile, len(units))
-                for each in wanted:
-                    known[each] = each.total()
-                trials.rejoin(units)
-        return known[seating]
-
-    def _demands(self, queue: str, priority: int) -> Iterator[Demand]:
-        """Of all that wait in the same place: they will ask next."""
-        for shortfall in self._view.shortfalls.each():
-            first = shortfall.first()
-            facts = None if first is None else first.facts
-            if facts is not None and (facts.queue, facts.priority) == (queue, priority):
-                yield from shortfall.demands
-
-    def changed(self) -> None:
-        """Somebody was ended: all of it is worked out anew."""
-        for known in (self._pieces, self._within, self._across, self._any, self._most):
-            known.clear()
-
-    def _units_of(self, gang: Gang) -> list[Unit]:
-        units = self._pieces.get(gang.key)
-        if units is None:
-            units = []
-            if gang.facts is not None and not spared(gang, self._policy):
-                fresh = fresh_until(gang, self._policy, self._now)
-                if fresh is None:
-                    units = units_of(gang, self._now)
-                elif fresh < float("inf"):
-                    self._view.hunting.fresh[gang.key] = fresh
-            self._pieces[gang.key] = units
-        return units
 
 
 class Prey:
@@ -159,7 +42,7 @@ class Prey:
         self._quarry = quarry
         self._width = view.columns.used.shape[1]
         self._asked = self._all_it_asks()
-        self._trials = _Trials(view, gang, policy)
+        self._trials = Trials(view, gang, policy)
         # How often there was anybody to look among.
         self.searched = 0
 
@@ -205,7 +88,7 @@ class Prey:
         unspared: set[str] = set()
         with view.tentatively():
             # What is on its way out is nobody's any more.
-            for queue, gone in _by_queue(view, view.departing.values()).items():
+            for queue, gone in by_queue(view, view.departing.values()).items():
                 view.tree.charge(queue, -gone)
             for unit in units:
                 key = unit.gang.key
@@ -236,7 +119,7 @@ class Prey:
             nobody = trials.fits()
             if nobody is not None:
                 return [], nobody
-            pile = _Pile(units)
+            pile = Pile(units)
             length, placement = self._shortest(pile)
             if placement is None:
                 return None
@@ -256,7 +139,7 @@ class Prey:
             alone = self._single(units, chosen)
             return (chosen, placement) if alone is None else self._trim(*alone)
 
-    def _shortest(self, pile: _Pile) -> tuple[int, Placement | None]:
+    def _shortest(self, pile: Pile) -> tuple[int, Placement | None]:
         """The length of the shortest beginning that makes room, and where the gang sits then."""
         low, high = 0, len(pile.units)
         found = self._try_first(pile, high)
@@ -271,7 +154,7 @@ class Prey:
                 high, found = middle, placement
         return high, found
 
-    def _try_first(self, pile: _Pile, length: int) -> Placement | None:
+    def _try_first(self, pile: Pile, length: int) -> Placement | None:
         with self._view.tentatively():
             self._trials.end_first(pile, length)
             placement = self._trials.fits()
@@ -352,173 +235,6 @@ class Prey:
             placement = self._trials.fits()
             self._trials.rejoin(units)
             return placement
-
-
-class _Pile:
-    """Units in a row, of which any beginning is taken out at once."""
-
-    def __init__(self, units: list[Unit]) -> None:
-        self.units = units
-        numbers: dict[Seating, int] = {}
-        rows: list[int] = []
-        which: list[int] = []
-        ends = [0]
-        for unit in units:
-            for member in unit.adds:
-                rows.append(member.row)
-                which.append(numbers.setdefault(member.seating, len(numbers)))
-            ends.append(len(rows))
-        self._seatings = list(numbers)
-        self._rows = np.array(rows, np.intp)
-        self._which = np.array(which, np.intp)
-        self._ends = ends
-        # The places of those for whom something is held.
-        self.holders = [at for at, unit in enumerate(units) if unit.holds]
-
-    def seats(self, length: int) -> Iterator[tuple[Seating, Seats]]:
-        """Where the members of the first units sit, by shape."""
-        end = self._ends[length]
-        rows, which = self._rows[:end], self._which[:end]
-        for number, seating in enumerate(self._seatings):
-            for seats in _seats(rows[which == number]):
-                yield seating, seats
-
-
-class _Trials:
-    """Takes units out of the view and puts them back, and tries whether the gang fits."""
-
-    def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
-        assert gang.facts is not None
-        self._view = view
-        self._gang = gang
-        self._policy = policy
-        self._width = view.columns.used.shape[1]
-        self._limited = view.tree.binds(gang.facts.queue)
-        # Whether who sits where matters beyond the room it takes.
-        self._social = any(view.neighbours.concern(role.members) for role in gang.muster.roles())
-        # Seats without which it surely does not fit: where it has no choice, and none of its own.
-        self.least: dict[Seating, int] = {}
-        if gang.need == len(gang.muster.waiting) and not gang.holds:
-            for member in gang.muster.waiting:
-                self.least[member.seating] = self.least.get(member.seating, 0) + 1
-
-    @contextmanager
-    def begun(self) -> Iterator[None]:
-        """What is on its way out is gone already, for the length of the block."""
-        columns, departing = self._view.columns, list(self._view.departing.values())
-        moves = columns.moves
-        with self._view.tentatively():
-            rows = np.flatnonzero(columns.leaving[: len(columns.names)].any(axis=1))
-            if len(rows):
-                everything = np.arange(len(columns.column), dtype=np.intp)
-                gone = -columns.leaving[rows][:, everything]
-                columns.shift(columns.used, rows, everything, gone)
-            self._part(departing, -1)
-            try:
-                yield
-            finally:
-                self._part(departing, 1)
-                if columns.moves != moves:
-                    self._nobody_moved(moves)
-
-    def _nobody_moved(self, since: int) -> None:
-        """All sit where they sat before: that is no news to those who mind their company."""
-        for shortfall in self._view.shortfalls.each():
-            if shortfall.moves is not None and shortfall.moves >= since:
-                shortfall.moves = self._view.columns.moves
-
-    def fits(self) -> Placement | None:
-        if any(seating.total() < number for seating, number in self.least.items()):
-            return None
-        with self._view.tentatively():
-            outcome = seat(self._view, self._gang, self._policy, need=self._gang.need, afresh=True)
-            return outcome if isinstance(outcome, Placement) else None
-
-    def free(self) -> Ints:
-        columns = self._view.columns
-        used = columns.used + columns.held
-        total: Ints = np.maximum(columns.allocatable - used, 0).sum(axis=0)
-        for hold in self._gang.holds:
-            total[hold.seating.columns] += hold.seating.amounts
-        return total
-
-    def end(self, units: Sequence[Unit]) -> None:
-        self._move(units, -1)
-
-    def restore(self, units: Sequence[Unit]) -> None:
-        self._move(units, 1)
-
-    def end_first(self, pile: _Pile, length: int) -> None:
-        units = pile.units[:length]
-        for seating, seats in pile.seats(length):
-            self._view.take(seating, seats, -1)
-        end = bisect_left(pile.holders, length)
-        self._settle(units, [pile.units[at] for at in pile.holders[:end]], -1)
-
-    def rejoin(self, units: Sequence[Unit]) -> None:
-        """Put back what does not go back by itself at the end of a statement."""
-        if self._social:
-            for member in _ended(units):
-                self._view.neighbours.seat(member)
-
-    def _move(self, units: Sequence[Unit], sign: int) -> None:
-        rows: dict[Seating, list[int]] = {}
-        for member in _ended(units):
-            rows.setdefault(member.seating, []).append(member.row)
-        for seating, at in rows.items():
-            for seats in _seats(np.array(at, np.intp)):
-                self._view.take(seating, seats, sign)
-        self._settle(units, [unit for unit in units if unit.holds], sign)
-
-    def _settle(self, units: Sequence[Unit], holders: Sequence[Unit], sign: int) -> None:
-        for hold in chain.from_iterable(unit.holds for unit in holders):
-            self._view.hold(hold.seating, Seats.one(hold.row), sign)
-        if self._limited or self._social:
-            self._part(_ended(units), sign)
-            for unit in holders:
-                self._charge(unit.queue, unit.amounts(self._width, []), sign)
-
-    def _part(self, members: Sequence[Member], sign: int) -> None:
-        """These are not there (or are again), for queues and for those who mind their company."""
-        view = self._view
-        if self._limited:
-            for queue, amounts in _by_queue(view, members).items():
-                self._charge(queue, amounts, sign)
-        if self._social:
-            for member in members:
-                (view.neighbours.seat if sign > 0 else view.neighbours.unseat)(member)
-
-    def _charge(self, queue: str, amounts: Ints, sign: int) -> None:
-        if self._limited and amounts.any():
-            self._view.tree.charge(queue, sign * amounts)
-
-
-def _by_queue(view: View, members: Iterable[Member]) -> dict[str, Ints]:
-    """What these take of each queue."""
-    taken: dict[str, Ints] = {}
-    for member in members:
-        gang = view.gangs.get(member.facts.gang or "")
-        if gang is not None and gang.facts is not None:
-            queue = gang.facts.queue
-            if queue not in taken:
-                taken[queue] = np.zeros(view.columns.used.shape[1], np.int64)
-            taken[queue][member.seating.columns] += member.seating.amounts
-    return taken
-
-
-def _ended(units: Sequence[Unit]) -> list[Member]:
-    """Everybody who ends with these units, once."""
-    members: dict[str, Member] = {}
-    for unit in units:
-        members.update((member.facts.uid, member) for member in unit.adds)
-    return list(members.values())
-
-
-def _seats(rows: Rows) -> Iterator[Seats]:
-    if len(rows):
-        counts = np.bincount(rows)
-        at = np.flatnonzero(counts)
-        yield Seats(at, counts[at].astype(np.int64))
 
 
 def _rows(placement: Placement) -> set[int]:
