@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
 
 import uvicorn
 
 from posse.admission.app import Webhook
 from posse.kube.clients import ClientConnection
 from posse.kube.credentials import KeyPair
+from posse.kube.servers import PartServer
 from posse.kube.tls import load_pair
 
 _MOST_AT_ONCE = 256
@@ -39,14 +38,6 @@ class Shown:
         await self._loaded.wait()
 
 
-class _Server(uvicorn.Server):
-    """Signals belong to the program, not to one of its parts."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def serve(app: Webhook, bound: socket.socket, shown: Shown) -> None:
     """Until cancelled; questions under way are answered first."""
     config = uvicorn.Config(
@@ -65,10 +56,4 @@ async def serve(app: Webhook, bound: socket.socket, shown: Shown) -> None:
     )
     config.load()
     config.ssl = shown.context
-    server = _Server(config)
-    serving = asyncio.ensure_future(server.serve(sockets=[bound]))
-    try:
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await serving
+    await PartServer(config).until_cancelled(bound)

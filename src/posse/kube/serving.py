@@ -11,7 +11,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 import uvicorn
@@ -20,6 +20,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import disable_created_metrics
 
 from posse.kube.inprocess import Message, Receive, Send
+from posse.kube.servers import PartServer
 
 _log = logging.getLogger(__name__)
 
@@ -80,14 +81,6 @@ class Diagnostics:
         return 200, kind, encode(self._registry)
 
 
-class _Server(uvicorn.Server):
-    """Signals belong to the program, not to one of its parts."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 def listen(address: Address) -> socket.socket:
     """A bound socket; OSError says in one line where it could not listen, and why."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
@@ -112,7 +105,7 @@ async def serving(app: Diagnostics, address: Address) -> AsyncIterator[int]:
     disable_created_metrics()  # type: ignore[no-untyped-call]
     bound = listen(address)
     bound.listen()  # whoever comes from here on is answered, if a moment later
-    server = _Server(
+    server = PartServer(
         uvicorn.Config(
             app,
             ws="none",

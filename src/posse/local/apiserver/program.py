@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,6 +12,7 @@ import uvicorn
 from posse.kube.clients import ClientConnection
 from posse.kube.config import Settings
 from posse.kube.http import HttpTransport
+from posse.kube.servers import PartServer
 from posse.kube.transport import Transport
 from posse.local.apiserver.app import ApiServer
 from posse.local.apiserver.journal import SqliteJournal
@@ -46,8 +45,8 @@ class ApiServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Told the port as soon as requests are answered."""
 
 
-class _Server(uvicorn.Server):
-    """Says when it listens, and leaves signals to whoever runs it."""
+class _Server(PartServer):
+    """Says when it listens."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -57,10 +56,6 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_ready()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 class NodeTransports:
@@ -134,12 +129,7 @@ async def _serve(config: ApiServerConfig, app: ApiServer, listening: socket.sock
         ),
         ready,
     )
-    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-    try:
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await serving
+    await server.until_cancelled(listening)
 
 
 def _listen(port: int) -> socket.socket:

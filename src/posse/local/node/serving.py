@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-
-class _Server(uvicorn.Server):
-    """Signals belong to the program, not to one of its parts."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+from posse.kube.servers import PartServer
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
@@ -34,7 +25,7 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
 
 async def serve(app: Any, bound: socket.socket, *, certificate: Path, key: Path) -> None:
     """Serve until cancelled; open streams are cut then."""
-    server = _Server(
+    server = PartServer(
         uvicorn.Config(
             app,
             lifespan="off",
@@ -46,9 +37,4 @@ async def serve(app: Any, bound: socket.socket, *, certificate: Path, key: Path)
             timeout_graceful_shutdown=1,
         )
     )
-    serving = asyncio.create_task(server.serve(sockets=[bound]))
-    try:
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await serving
+    await server.until_cancelled(bound)
