@@ -21,7 +21,7 @@ import msgspec
 
 from posse.engine.decisions import Evict
 from posse.kube.backoff import Backoff
-from posse.kube.connection import Connection, Patch
+from posse.kube.connection import Connection
 from posse.kube.errors import (
     ApiError,
     Conflict,
@@ -32,8 +32,7 @@ from posse.kube.errors import (
 )
 from posse.objects import keys
 from posse.objects.groups import PodGroup
-from posse.objects.kinds import POD
-from posse.objects.times import rfc3339
+from posse.scheduler.disrupting import mark_disrupted
 from posse.scheduler.observing import Observer
 from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.groups import GroupTerms
@@ -220,20 +219,15 @@ class Evictor:
     async def _mark(
         self, namespace: str, name: str, uid: str, status: str, reason: str, why: str
     ) -> None:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": status,
-            "reason": reason,
-            "message": why,
-            "lastTransitionTime": rfc3339(self._world.now()),
-        }
-        await self._connection.patch(
-            POD,
-            name,
-            {"metadata": {"uid": uid}, "status": {"conditions": [condition]}},
-            namespace,
-            how=Patch.STRATEGIC,
-            subresource="status",
+        await mark_disrupted(
+            self._connection,
+            self._world,
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            reason=reason,
+            why=why,
+            status=status,
         )
 
     async def _each(

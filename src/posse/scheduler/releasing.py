@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Callable
 
 from posse.kube.backoff import Backoff
-from posse.kube.connection import Connection, Patch
+from posse.kube.connection import Connection
 from posse.kube.errors import ApiError, KubeError, NotFound, TooManyRequests
 from posse.objects.kinds import POD
 from posse.objects.pods import Pod
-from posse.objects.times import rfc3339
+from posse.scheduler.disrupting import mark_disrupted
 from posse.world import World
 
 ATTEMPTS = 5
@@ -42,7 +42,15 @@ class Releaser:
         failure = ""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._mark(namespace, name, uid, why)
+                await mark_disrupted(
+                    self._connection,
+                    self._world,
+                    namespace=namespace,
+                    name=name,
+                    uid=uid,
+                    reason=REASON,
+                    why=why,
+                )
                 await self._end(namespace, name, uid, patient=attempt < ATTEMPTS)
             except NotFound:
                 return ""
@@ -52,23 +60,6 @@ class Releaser:
             else:
                 return ""
         return failure
-
-    async def _mark(self, namespace: str, name: str, uid: str, why: str) -> None:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": REASON,
-            "message": why,
-            "lastTransitionTime": rfc3339(self._world.now()),
-        }
-        await self._connection.patch(
-            POD,
-            name,
-            {"metadata": {"uid": uid}, "status": {"conditions": [condition]}},
-            namespace,
-            how=Patch.STRATEGIC,
-            subresource="status",
-        )
 
     async def _end(self, namespace: str, name: str, uid: str, *, patient: bool) -> None:
         try:

@@ -9,8 +9,8 @@ import msgspec
 from posse.engine.facts import Requests
 from posse.objects import keys
 from posse.objects.groups import PodGroupSpec
-from posse.objects.quantity import QuantityError, base_units
 from posse.objects.times import parse_duration
+from posse.scheduler.reading.amounts import read_units
 from posse.scheduler.reading.quarantine import Unreadable
 
 # As quotas name them. What pods may use at most is nothing that a node has to offer.
@@ -35,13 +35,7 @@ def read_min_resources(spec: PodGroupSpec) -> Requests:
         if name.startswith(_NOT_ON_NODES):
             continue
         resource = name.removeprefix(_REQUESTS)
-        field = f"spec.minResources[{name}]"
-        try:
-            units = base_units(resource, amount, field)
-        except QuantityError as error:
-            raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
-        if units < 0:
-            raise Unreadable(field, f"{amount!r} is less than nothing")
+        units = read_units(resource, amount, f"spec.minResources[{name}]")
         if units:
             asked[resource] = max(units, asked.get(resource, 0))
     return tuple(sorted(asked.items()))

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from posse.engine.facts import NodeFacts, Taint
 from posse.objects.nodes import Node
-from posse.objects.quantity import QuantityError, base_units
+from posse.scheduler.reading.amounts import read_units
+from posse.scheduler.reading.quarantine import Unreadable
 
 # Autoscalers put these on a node that they are about to remove.
 _LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
@@ -24,16 +25,10 @@ def read_node(
     allocatable: dict[str, int] = {}
     why = ""
     for resource, amount in sorted(node.status.allocatable.items()):
-        field = f"status.allocatable[{resource}]"
         try:
-            units = base_units(resource, amount, field)
-        except QuantityError as error:
+            allocatable[resource] = read_units(resource, amount, f"status.allocatable[{resource}]")
+        except Unreadable as error:
             why = why or str(error)
-            continue
-        if units < 0:
-            why = why or f"{field}: {amount!r} is less than nothing"
-            continue
-        allocatable[resource] = units
     allocatable |= attachable or {}
     leaving = any(taint.key in _LEAVING for taint in node.spec.taints)
     facts = NodeFacts(

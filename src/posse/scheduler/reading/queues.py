@@ -9,8 +9,8 @@ from posse.objects import keys
 from posse.objects.access import NamespaceRule, is_selector
 from posse.objects.groups import Queue
 from posse.objects.meta import Amount
-from posse.objects.quantity import QuantityError, base_units
 from posse.objects.selectors import SelectorError
+from posse.scheduler.reading.amounts import read_units
 from posse.scheduler.reading.quarantine import Unreadable
 
 Labels = Mapping[str, str]
@@ -88,12 +88,5 @@ def _amounts(written: Mapping[str, Amount], field: str) -> Requests:
     """In base units, sorted; a zero says something here and stays."""
     amounts: dict[str, int] = {}
     for resource, amount in written.items():
-        at = f"{field}[{resource}]"
-        try:
-            units = base_units(resource, amount, at)
-        except QuantityError as error:
-            raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
-        if units < 0:
-            raise Unreadable(at, f"{amount!r} is less than nothing")
-        amounts[resource] = min(units, LARGEST)
+        amounts[resource] = min(read_units(resource, amount, f"{field}[{resource}]"), LARGEST)
     return tuple(sorted(amounts.items()))

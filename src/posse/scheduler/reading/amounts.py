@@ -1,0 +1,18 @@
+"""Quantities of resources, in base units."""
+
+from __future__ import annotations
+
+from posse.objects.meta import Amount
+from posse.objects.quantity import QuantityError, base_units
+from posse.scheduler.reading.quarantine import Unreadable
+
+
+def read_units(resource: str, amount: Amount, field: str) -> int:
+    """Unreadable where that is no quantity, or less than nothing."""
+    try:
+        units = base_units(resource, amount, field)
+    except QuantityError as error:
+        raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
+    if units < 0:
+        raise Unreadable(field, f"{amount!r} is less than nothing")
+    return units
