@@ -87,6 +87,20 @@ class ObjectMeta(KubeStruct, kw_only=True):
         return None
 
 
+class KubeObject(KubeStruct):
+    """Anything that has a name of its own."""
+
+    metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
+
+    def __post_init__(self) -> None:
+        if self.metadata is None:
+            self.metadata = ObjectMeta()
+
+    @property
+    def key(self) -> Key:
+        return self.metadata.key
+
+
 class Condition(KubeStruct, kw_only=True):
     """One entry of `status.conditions`, of whichever kind."""
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import field
 
 from posse.objects.affinities import LabelSelector, NodeSelector
-from posse.objects.meta import Amount, Key, KubeStruct, Nullable, ObjectMeta
+from posse.objects.meta import Amount, KubeObject, KubeStruct, Nullable
 
 # Where a claim's volume is to be made; the provisioner takes it away if it cannot.
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -18,18 +18,6 @@ CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
-
-
-class _Object(KubeStruct):
-    metadata: Nullable[ObjectMeta] = field(default_factory=ObjectMeta)
-
-    def __post_init__(self) -> None:
-        if self.metadata is None:
-            self.metadata = ObjectMeta()
-
-    @property
-    def key(self) -> Key:
-        return self.metadata.key
 
 
 class Storage(KubeStruct):
@@ -59,7 +47,7 @@ class ClaimStatus(KubeStruct):
     phase: str = ""
 
 
-class PersistentVolumeClaim(_Object):
+class PersistentVolumeClaim(KubeObject):
     spec: Nullable[ClaimSpec] = field(default_factory=ClaimSpec)
     status: Nullable[ClaimStatus] = field(default_factory=ClaimStatus)
 
@@ -111,7 +99,7 @@ class VolumeSpec(KubeStruct):
             self.access_modes = []
 
 
-class PersistentVolume(_Object):
+class PersistentVolume(KubeObject):
     spec: Nullable[VolumeSpec] = field(default_factory=VolumeSpec)
     status: Nullable[ClaimStatus] = field(default_factory=ClaimStatus)
 
@@ -140,7 +128,7 @@ class TopologyTerm(KubeStruct):
             self.match_label_expressions = []
 
 
-class StorageClass(_Object):
+class StorageClass(KubeObject):
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: Nullable[list[TopologyTerm]] = field(default_factory=list)
@@ -177,7 +165,7 @@ class CsiNodeSpec(KubeStruct):
             self.drivers = []
 
 
-class CsiNode(_Object):
+class CsiNode(KubeObject):
     spec: Nullable[CsiNodeSpec] = field(default_factory=CsiNodeSpec)
 
     def __post_init__(self) -> None:
@@ -190,7 +178,7 @@ class CsiDriverSpec(KubeStruct):
     storage_capacity: bool | None = None
 
 
-class CsiDriver(_Object):
+class CsiDriver(KubeObject):
     spec: Nullable[CsiDriverSpec] = field(default_factory=CsiDriverSpec)
 
     def __post_init__(self) -> None:
@@ -199,7 +187,7 @@ class CsiDriver(_Object):
             self.spec = CsiDriverSpec()
 
 
-class CsiStorageCapacity(_Object):
+class CsiStorageCapacity(KubeObject):
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
     capacity: Amount | None = None
