@@ -56,7 +56,11 @@ class Ground:
         self.directory = plane.directory
 
     async def lay(self, nodes: int) -> None:
-        account = {"metadata": {"name": "default", "namespace": NAMESPACE}}
+        # Pods that do not talk to the API server, as training pods do not.
+        account = {
+            "metadata": {"name": "default", "namespace": NAMESPACE},
+            "automountServiceAccountToken": False,
+        }
         await self.connection.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         await self.connection.create(SERVICE_ACCOUNT, account)
         # As Volcano's controllers would; its scheduler leaves a queue alone that is not open.

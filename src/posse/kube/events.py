@@ -31,11 +31,11 @@ from posse.world import World
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_QUEUE = 1000
+LONGEST_QUEUE = 10_000
 _REMEMBERED = 4096
 _ATTEMPTS = 4
-# Seconds that events wait for a lull.
-_PATIENCE = 1.0
+# Seconds that events wait for a lull: nobody else waits for them.
+_PATIENCE = 5.0
 _LONGEST_NAME = 253
 
 
@@ -105,7 +105,7 @@ class Recorder:
             note.count += 1
             note.last = now
             return
-        if len(self._waiting) >= _LONGEST_QUEUE:
+        if len(self._waiting) >= LONGEST_QUEUE:
             oldest = next(iter(self._waiting))
             del self._waiting[oldest]
             _log.warning("too many events; dropped %s of %s", oldest.reason, oldest.name)

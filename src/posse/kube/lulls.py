@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+# Seconds without anything urgent that make a lull: between two pieces of one burst there is less.
+SETTLES = 0.05
+
 
 class Lull:
     """Quiet until somebody is busy; whoever waits for quiet waits no longer than it can bear."""
@@ -12,12 +15,17 @@ class Lull:
     def __init__(self) -> None:
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._settling: asyncio.TimerHandle | None = None
 
     def end(self) -> None:
         self._quiet.clear()
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
 
     def begin(self) -> None:
-        self._quiet.set()
+        if not self._quiet.is_set() and self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(SETTLES, self._quiet.set)
 
     async def wait(self, deadline: float) -> None:
         """Until it is quiet or, by the loop's clock, the deadline has come."""

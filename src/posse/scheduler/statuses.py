@@ -47,6 +47,8 @@ WRITERS = 4
 PODS_AT_ONCE = 4
 # Timers may fire a little early; what is this close is due.
 _PUNCTUAL = 0.01
+# Seconds in which the pods of a new group come by themselves, if nobody waits for its phase.
+_PODS_FOLLOW = 0.05
 # Seconds for which binds go first.
 _PATIENCE = 1.0
 
@@ -106,10 +108,10 @@ class Statuses:
             self._forget(gang)
             return
         group = muster.group
-        moves = group is not None and group.status.phase != written_phase(
-            muster, self._reader.queues
-        )
-        self._look(gang, 0.0 if moves else self._settle)
+        if group is None or group.status.phase == written_phase(muster, self._reader.queues):
+            self._look(gang, self._settle)
+        else:
+            self._look(gang, 0.0 if muster.members else _PODS_FOLLOW)
 
     async def run(self) -> None:
         try:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from posse.kube.connection import Connection
-from posse.kube.events import Recorder
+from posse.kube.events import LONGEST_QUEUE, Recorder
 from posse.kube.inprocess import AsgiTransport
 from posse.objects.kinds import NODE, POD, POD_GROUP
 from posse.virtual.world import virtual_world
@@ -192,12 +192,12 @@ async def test_while_the_server_is_away_the_oldest_are_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     transport.before = lambda method, path: True
-    for index in range(1500):
+    for index in range(LONGEST_QUEUE + 500):
         recorder.record(pod(f"p{index}"), "Waiting", "short", kind=POD)
     transport.before = times(0)
     await asyncio.sleep(1000)
     names = [event["involvedObject"]["name"] for event in events(server)]
-    assert names == [f"p{index}" for index in range(500, 1500)]
+    assert names == [f"p{index}" for index in range(500, LONGEST_QUEUE + 500)]
     assert "too many events" in caplog.text
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from posse.kube.lulls import Lull
+from posse.kube.lulls import SETTLES, Lull
 
 pytestmark = pytest.mark.looptime
 
@@ -26,7 +26,17 @@ async def test_who_waits_goes_when_it_is_quiet() -> None:
     lull = Lull()
     lull.end()
     asyncio.get_running_loop().call_later(2.0, lull.begin)
-    assert await waited(lull, 5.0) == pytest.approx(2.0)
+    assert await waited(lull, 5.0) == pytest.approx(2.0 + SETTLES)
+
+
+async def test_a_breath_within_a_burst_is_no_lull() -> None:
+    lull = Lull()
+    loop = asyncio.get_running_loop()
+    lull.end()
+    loop.call_later(1.0, lull.begin)
+    loop.call_later(1.0 + SETTLES / 2, lull.end)
+    loop.call_later(2.0, lull.begin)
+    assert await waited(lull, 5.0) == pytest.approx(2.0 + SETTLES)
 
 
 async def test_nobody_waits_longer_than_it_can_bear() -> None:

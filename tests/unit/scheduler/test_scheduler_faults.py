@@ -300,10 +300,10 @@ async def test_a_gang_that_has_begun_keeps_its_seat_while_a_bind_is_denied(rig: 
     async with rig.running():
         rig.gang("train", 4)
         await rig.until(lambda: len(rig.bound_of("train")) == 3)
-        await rig.settle(4)
+        await rig.settle(2)
         rig.api.put("podgroups", group("thief", 1))
         rig.api.put("pods", pod("thief-0", "thief", priority=1000))
-        await rig.settle(6)
+        await rig.settle(3)
         assert rig.bound_of("thief") == {}
         said = rig.api.condition("pods", "train-3", "PodScheduled")
         assert (said["reason"], said["status"]) == ("BindFailed", "False")
