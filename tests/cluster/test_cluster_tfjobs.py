@@ -530,14 +530,16 @@ async def test_old_manifests_run_as_gangs(manifests: list[dict[str, Any]]) -> No
         await apply(running, *manifests)
         await wait_for_status(running, name, "RUNNING")
         assert await seated(running, name) == members
-        groups = [
-            item
-            for kind in kinds.POD_GROUPS
-            for item in (await running.connection.list(kind, running.namespace)).items
-        ]
-        assert [(g["spec"]["minMember"], g["status"]["phase"]) for g in groups] == [
-            (members, "Running")
-        ], "one group, the user's own where there is one"
+
+        async def one_group() -> bool:
+            groups = [
+                (item["spec"]["minMember"], item.get("status", {}).get("phase"))
+                for kind in kinds.POD_GROUPS
+                for item in (await running.connection.list(kind, running.namespace)).items
+            ]
+            return groups == [(members, "Running")]
+
+        await running.until(one_group, "one group, the user's own where there is one, runs")
 
 
 @pytest.mark.parametrize("dialect", kinds.POD_GROUPS, ids=lambda kind: kind.group)

@@ -307,6 +307,7 @@ async def test_a_gang_that_has_begun_keeps_its_seat_while_a_bind_is_denied(rig: 
         assert rig.bound_of("thief") == {}
         said = rig.api.condition("pods", "train-3", "PodScheduled")
         assert (said["reason"], said["status"]) == ("BindFailed", "False")
+        rig.api.delete("pods", "thief-0")  # it would preempt a gang that has started
         rig.api.fault = lambda method, path: None
         await rig.until(lambda: rig.phase("train") == "Running", within=30)
     rig.check()
