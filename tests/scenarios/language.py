@@ -155,6 +155,14 @@ def gang(
     return Team(replace(group, **(facts or {})), pods)
 
 
+def but(team: Team, *names: str, **facts: object) -> Team:
+    """The same, but these members are like that: `but(old, "worker-0", preemptable=False)`."""
+    uids = [f"{team.group.uid}-{name}" for name in names]
+    assert {pod.uid for pod in team.pods}.issuperset(uids), f"{names} are no members"
+    pods = [replace(pod, **facts) if pod.uid in uids else pod for pod in team.pods]
+    return Team(team.group, pods)
+
+
 def queue(
     name: str,
     *,

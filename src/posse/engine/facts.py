@@ -191,6 +191,10 @@ class PodFacts(Struct, frozen=True):
     trouble: str = ""
     # What other pods' affinities see of it.
     labels: Mapping[str, str] = {}
+    # Beside its fellows: who of them is seated first, and spared longest.
+    priority: int = 0
+    # It may be ended for others.
+    preemptable: bool = True
 
     @property
     def namespace(self) -> str:

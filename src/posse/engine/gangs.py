@@ -33,8 +33,8 @@ class Member:
         self.leaving = False
         # It should have gone long ago: nobody counts on its room any more.
         self.stuck = False
-        # Oldest first, then `worker-2` before `worker-10`.
-        self.order = (facts.created, len(facts.name), facts.name, facts.uid)
+        # By priority, then the oldest first, then `worker-2` before `worker-10`.
+        self.order = (-facts.priority, facts.created, len(facts.name), facts.name, facts.uid)
 
     @property
     def going(self) -> bool:

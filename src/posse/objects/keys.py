@@ -235,7 +235,8 @@ HONOURED: tuple[Annotation, ...] = (
         PREEMPTABLE,
         "a job, a PodGroup, a pod",
         "`true` or `false`",
-        "`false`: the gang is not ended for others, neither by preemption nor by reclaim.",
+        "`false`: the gang, or the pod, is not ended for others, neither by preemption nor by"
+        " reclaim; a gang with such a pod is not ended as a whole.",
     ),
     Annotation(
         OPERATOR_NAME_LABEL,

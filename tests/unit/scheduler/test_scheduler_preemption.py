@@ -10,17 +10,19 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from posse.engine.facts import BudgetFacts
+from posse.engine.facts import BudgetFacts, Shape, requests_of
 from posse.engine.fit.terms import Requirement, Selector
 from posse.engine.policy import Policy
 from posse.kube.connection import Connection
 from posse.objects import keys
 from posse.objects.budgets import PodDisruptionBudget
 from posse.objects.groups import PodGroup, PriorityClass
+from posse.objects.pods import Pod
 from posse.scheduler.config import SchedulerConfig
 from posse.scheduler.program import run
 from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.groups import read_count, read_group
+from posse.scheduler.reading.pods import read_pod
 from posse.scheduler.reading.priorities import preempts
 from posse.scheduler.reading.quarantine import Unreadable
 from tests.unit.scheduler.rig import Rig, crash, group, pod
@@ -108,7 +110,10 @@ def test_a_count_of_evictions_that_is_none_is_not_guessed_at(text: str) -> None:
         ("annotations", "False", False),
         ("annotations", "true", True),
         ("labels", "false", False),
-        ("annotations", "", True),
+        ("labels", "1", True),
+        ("annotations", "0", False),
+        ("annotations", "no", False),
+        ("annotations", "", False),
     ],
 )
 def test_a_group_may_say_that_it_is_not_to_be_ended(where: str, value: str, expected: bool) -> None:
@@ -117,11 +122,33 @@ def test_a_group_may_say_that_it_is_not_to_be_ended(where: str, value: str, expe
     assert terms.preemptable is expected
 
 
-def test_the_class_of_the_group_says_whether_it_preempts_else_its_members() -> None:
+@pytest.mark.parametrize(
+    ("meta", "spec", "expected"),
+    [
+        ({}, {}, True),
+        ({"annotations": {keys.PREEMPTABLE: "false"}}, {}, False),
+        ({"labels": {keys.PREEMPTABLE: "false"}}, {}, False),
+        ({"namespace": "kube-system"}, {}, False),
+        ({}, {"priorityClassName": "system-node-critical"}, False),
+        ({}, {"priorityClassName": "system-cluster-critical"}, False),
+        ({}, {"priorityClassName": "critical"}, True),
+    ],
+)
+def test_a_pod_that_is_not_to_be_ended(
+    meta: dict[str, Any], spec: dict[str, Any], expected: bool
+) -> None:
+    document = pod("a", **spec)
+    document["metadata"] = {"name": "a", "namespace": "ns", **meta}
+    facts = read_pod(_as(Pod, document), None, Shape(requests_of({})))
+    assert facts.preemptable is expected
+
+
+def test_the_class_of_the_group_and_each_member_may_forbid_it_to_preempt() -> None:
     never = PriorityClass(value=5, preemption_policy="Never")
     classes = {("", "meek"): never, ("", "bold"): PriorityClass(value=5)}
     assert not preempts("meek", classes, [""])
-    assert preempts("bold", classes, ["Never"])
+    assert preempts("bold", classes, [""])
+    assert not preempts("bold", classes, ["Never"])
     assert not preempts("", classes, ["", "Never"])
     assert preempts("unknown", classes, ["", "PreemptLowerPriority"])
 

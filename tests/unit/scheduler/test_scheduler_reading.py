@@ -62,6 +62,8 @@ def test_a_scheduler_may_answer_to_several_names_or_all() -> None:
         ({}, {}, ""),
         ({"training.kubeflow.org/replica-type": "worker"}, {}, "worker"),
         ({}, {"volcano.sh/task-spec": "ps"}, "ps"),
+        ({"volcano.sh/task-spec": "ps"}, {}, "ps"),
+        ({"volcano.sh/task-spec": "worker"}, {"volcano.sh/task-spec": "ps"}, "ps"),
         (
             {"training.kubeflow.org/replica-type": "worker"},
             {"volcano.sh/task-spec": "ps"},

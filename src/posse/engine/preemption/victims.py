@@ -1,9 +1,9 @@
 """Who may be ended so that others can start, in which pieces, and what each piece costs.
 
 A piece (a unit) is a whole gang, or one member that its gang can spare; a severable gang is ended
-pod by pod. Units compare by priority, then by the work that is lost with them, then by their pods,
-then the youngest goes first. The spare members of a gang come before the whole of it, which
-contains them.
+pod by pod. A member that must not be ended is in none of them. Units compare by priority, then by
+the work that is lost with them, then by their pods, then the youngest goes first. The spare members
+of a gang come before the whole of it, which contains them.
 """
 
 from __future__ import annotations
@@ -114,21 +114,22 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
         return Unit(gang, members, adds is not None, cost, members if adds is None else adds)
 
     if facts.severable:
-        return [unit([m], at) for at, m in enumerate(_youngest_first(seated))]
+        ending = [member for member in _last_first(seated) if member.facts.preemptable]
+        return [unit([member], at) for at, member in enumerate(ending)]
     spare = spare_members(gang) if gang.muster.filled > gang.least else []
-    leave = {id(member) for member in spare}
-    core = [member for member in seated if id(member) not in leave]
-    return [
-        *(unit([member], at) for at, member in enumerate(spare)),
-        unit(seated, len(spare), core),
-    ]
+    pieces = [unit([member], at) for at, member in enumerate(spare)]
+    if all(member.facts.preemptable for member in gang.members.values()):
+        leave = {id(member) for member in spare}
+        core = [member for member in seated if id(member) not in leave]
+        pieces.append(unit(seated, len(spare), core))
+    return pieces
 
 
 def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Member]:
     """Members that the gang's minimum and those of its roles can do without, all at once.
 
-    The youngest of those to choose from, which are all that sit unless told otherwise. Those that
-    were announced are on top of the minimum, and not spare.
+    The last in their order of those to choose from, which are all that sit unless told otherwise.
+    Those that were announced are on top of the minimum, and not spare.
     """
     facts = gang.facts
     assert facts is not None
@@ -143,15 +144,17 @@ def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Me
     for member in seated:
         there[member.facts.role] = there.get(member.facts.role, 0) + 1
     spare: list[Member] = []
-    for member in _youngest_first(seated if choose is None else choose):
+    for member in _last_first(seated if choose is None else choose):
         role = member.facts.role
+        if not member.facts.preemptable:
+            continue
         if len(spare) < number and there[role] > minimums.get(role, 0):
             there[role] -= 1
             spare.append(member)
     return spare
 
 
-def _youngest_first(members: Sequence[Member]) -> list[Member]:
+def _last_first(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda member: member.order, reverse=True)
 
 

@@ -63,4 +63,9 @@ def is_alone(gang: str) -> bool:
 
 def role_of(pod: Pod) -> str:
     meta = pod.metadata
-    return meta.annotations.get(keys.TASK_SPEC) or meta.labels.get(keys.REPLICA_TYPE_LABEL) or ""
+    return (
+        meta.annotations.get(keys.TASK_SPEC)
+        or meta.labels.get(keys.TASK_SPEC)
+        or meta.labels.get(keys.REPLICA_TYPE_LABEL)
+        or ""
+    )

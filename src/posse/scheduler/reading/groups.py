@@ -32,7 +32,7 @@ from posse.scheduler.reading.minimums import (
     read_role_minimums,
     read_times,
 )
-from posse.scheduler.reading.pods import constraints, created_at, is_preemptable, requests
+from posse.scheduler.reading.pods import constraints, created_at, may_be_ended, requests
 from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.reading.topologies import read_topology
 
@@ -115,7 +115,7 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         role_minimums=read_role_minimums(spec, least),
         min_resources=read_min_resources(spec),
         keeps=read_keeps(meta.annotations.get(keys.KEEPS)),
-        preemptable=is_preemptable(meta),
+        preemptable=may_be_ended(meta),
         evictions=read_count(meta.annotations, keys.EVICTIONS),
         overtaken=read_count(meta.annotations, keys.OVERTAKEN),
         times=read_times(meta.annotations),

@@ -14,7 +14,7 @@ from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
 from posse.scheduler.reading.estimates import Estimates
 from posse.scheduler.reading.groups import GroupTerms
 from posse.scheduler.reading.minimums import Times, read_times
-from posse.scheduler.reading.pods import Place, bound_at, created_at, is_preemptable
+from posse.scheduler.reading.pods import Place, bound_at, created_at
 from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
 from posse.scheduler.reading.quarantine import Unreadable
 
@@ -56,7 +56,6 @@ class Muster:
         self._leaving = dict.fromkeys(Place, 0)  # those among them that are being deleted
         self._priorities: dict[int, int] = {}
         self._policies: dict[str, int] = {}  # of preemption
-        self._protected = 0  # members that must not be ended for others
         self._orphans = 0  # live members that nobody would recreate
         self.promised = 0  # how many start together as a Workload says
         self._bare = 0  # members that say by themselves how many start together
@@ -200,7 +199,7 @@ class Muster:
             keeps=self.terms.keeps,
             ran_with=self.ran_with if self.ran else 0,
             preempts=preempts(self.terms.priority_class, classes, self._policies),
-            preemptable=self.terms.preemptable and not self._protected,
+            preemptable=self.terms.preemptable,
             evictions=self.terms.evictions,
             overtaken=self.terms.overtaken,
             began=self.first_bound if self.ran or self.whole else None,
@@ -258,7 +257,6 @@ class Muster:
             started=member.place.seated,
             recreated=self.recreated,
             preempts=member.pod.spec.preemption_policy != NEVER,
-            preemptable=is_preemptable(meta),
             began=self.first_bound,
             runs_for=self._runs_for,
             min_runtime=times.min_runtime,
@@ -294,8 +292,6 @@ class Muster:
             self._policies[policy] = left
         else:
             self._policies.pop(policy, None)
-        if not is_preemptable(member.pod.metadata):
-            self._protected += step
         if member.pod.metadata.controller is None:
             self._orphans += step
         if minimum_named_by(member.pod):

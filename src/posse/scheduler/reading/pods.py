@@ -33,6 +33,10 @@ _BEGINNING = ("", "ContainerCreating", "PodInitializing")
 _REJECTIONS = (
     "NodeAffinity", "NodeName", "NodePorts", "TopologyAffinityError", "UnexpectedAdmissionError",
 )  # fmt: skip
+# As Go reads a yes.
+_YES = ("1", "t", "T", "true", "True", "TRUE")
+_SYSTEM = "kube-system"
+_CRITICAL = ("system-cluster-critical", "system-node-critical")
 CLAIMS_ARE_NOT_ALLOCATED = "has resourceClaims, which Posse does not allocate"
 
 
@@ -85,6 +89,8 @@ def read_pod(pod: Pod, gang: str | None, shape: Shape) -> PodFacts:
         running=pod.status.phase == "Running",
         trouble=trouble_of(pod),
         labels=meta.labels,
+        priority=pod.spec.priority or 0,
+        preemptable=is_preemptable(pod),
     )
 
 
@@ -117,10 +123,17 @@ def bound_at(pod: Pod) -> float | None:
     return None
 
 
-def is_preemptable(meta: ObjectMeta) -> bool:
-    """Whether it may be ended for others: unless it, or its group, says no."""
-    said = meta.annotations.get(keys.PREEMPTABLE) or meta.labels.get(keys.PREEMPTABLE)
-    return said is None or said.lower() != "false"
+def may_be_ended(meta: ObjectMeta) -> bool:
+    """What a pod or a group says of being ended for others; a word that is not known is a no."""
+    said = meta.annotations.get(keys.PREEMPTABLE, meta.labels.get(keys.PREEMPTABLE))
+    return said is None or said in _YES
+
+
+def is_preemptable(pod: Pod) -> bool:
+    """Whether it may be ended for others: not what the cluster itself lives on."""
+    if pod.metadata.namespace == _SYSTEM or pod.spec.priority_class_name in _CRITICAL:
+        return False
+    return may_be_ended(pod.metadata)
 
 
 def created_at(meta: ObjectMeta) -> float:

@@ -11,11 +11,9 @@ NEVER = "Never"
 
 
 def preempts(class_name: str, classes: Mapping[Key, PriorityClass], members: Iterable[str]) -> bool:
-    """Whether it may end others: as its own class says, else unless a member must not."""
+    """Whether it may end others: unless its own class, or a member, must not."""
     named = classes.get(("", class_name)) if class_name else None
-    if named is not None:
-        return named.preemption_policy != NEVER
-    return NEVER not in members
+    return NEVER not in members and (named is None or named.preemption_policy != NEVER)
 
 
 def priority_of(
