@@ -92,6 +92,8 @@ class Neighbours:
         self._counted: dict[object, tuple[int, Mask]] = {}
         # Seated pods by label key and value, for the keys that were asked for.
         self._labelled: dict[str, dict[str, dict[str, Member]]] = {}
+        # Pods that a trial takes for gone, though they have not left their rows.
+        self._apart: dict[str, Member] = {}
 
     # -- events ------------------------------------------------------------------------------
 
@@ -139,6 +141,15 @@ class Neighbours:
             value = member.facts.labels.get(key)
             if value is not None:
                 _drop(values, value, member.facts.uid)
+
+    def part(self, member: Member) -> None:
+        """For a trial, this pod is not where it is, until `rejoin`."""
+        self.unseat(member)
+        self._apart[member.facts.uid] = member
+
+    def rejoin(self, member: Member) -> None:
+        del self._apart[member.facts.uid]
+        self.seat(member)
 
     def replace(self, old: Member, new: Member) -> None:
         """The same pod on the same node, as it is known now."""
@@ -266,12 +277,17 @@ class Neighbours:
             yield from values.get(value, {}).values()
 
     def _seated(self) -> Iterator[Member]:
-        return (member for member in self._members.values() if member.row != NOWHERE)
+        return (
+            member
+            for uid, member in self._members.items()
+            if member.row != NOWHERE and uid not in self._apart
+        )
 
     # -- proof -------------------------------------------------------------------------------
 
     def validate(self) -> None:
         """Recount from the members and compare. For tests."""
+        assert not self._apart, f"a trial left {list(self._apart)} out"
         fresh = Neighbours(self._columns, self._members)
         moves = self._columns.moves
         for member in self._seated():

@@ -51,10 +51,11 @@ class Pile:
 class Trials:
     """Takes units out of the view and puts them back, and tries whether the gang fits."""
 
-    def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
+    def __init__(self, view: View, gang: Gang, policy: Policy, need: int | None = None) -> None:
         assert gang.facts is not None
         self._view = view
         self._gang = gang
+        self._need = gang.need if need is None else need
         self._policy = policy
         self._width = view.columns.used.shape[1]
         self._limited = view.tree.binds(gang.facts.queue)
@@ -62,7 +63,7 @@ class Trials:
         self._social = any(view.neighbours.concern(role.members) for role in gang.muster.roles())
         # Seats without which it surely does not fit: where it has no choice, and none of its own.
         self.least: dict[Seating, int] = {}
-        if gang.need == len(gang.muster.waiting) and not gang.holds:
+        if self._need == len(gang.muster.waiting) and not gang.holds:
             for member in gang.muster.waiting:
                 self.least[member.seating] = self.least.get(member.seating, 0) + 1
 
@@ -95,7 +96,7 @@ class Trials:
         if any(seating.total() < number for seating, number in self.least.items()):
             return None
         with self._view.tentatively():
-            outcome = seat(self._view, self._gang, self._policy, need=self._gang.need, afresh=True)
+            outcome = seat(self._view, self._gang, self._policy, need=self._need, afresh=True)
             return outcome if isinstance(outcome, Placement) else None
 
     def free(self) -> Ints:
@@ -123,7 +124,7 @@ class Trials:
         """Put back what does not go back by itself at the end of a statement."""
         if self._social:
             for member in _ended(units):
-                self._view.neighbours.seat(member)
+                self._view.neighbours.rejoin(member)
 
     def _move(self, units: Sequence[Unit], sign: int) -> None:
         rows: dict[Seating, list[int]] = {}
@@ -150,7 +151,7 @@ class Trials:
                 self._charge(queue, amounts, sign)
         if self._social:
             for member in members:
-                (view.neighbours.seat if sign > 0 else view.neighbours.unseat)(member)
+                (view.neighbours.rejoin if sign > 0 else view.neighbours.part)(member)
 
     def _charge(self, queue: str, amounts: Ints, sign: int) -> None:
         if self._limited and amounts.any():
