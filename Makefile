@@ -18,6 +18,7 @@ help:
 	@echo "make check     format, lint, types, layers, drift of generated files"
 	@echo "make bench     measure the engine, the scheduler's reading and the embedded cluster"
 	@echo "make bench-peers  the same work for Posse, native gangs and Volcano on a real API server"
+	@echo "make bench-preempt  a gang of 500 that preempts 500 running pods, and Volcano's gangpreempt"
 	@echo "make bench-restart  a scheduler's start on 5,000 nodes and 50,000 pods, until it decides"
 	@echo "make soak      kill services at random under load: make soak SECONDS=600 SEED=1"
 	@echo "make generate  rewrite the generated files (deploy, docs/annotations.md, docs/cli.md)"
@@ -83,9 +84,12 @@ bench: setup
 
 # On a real API server, with kube-scheduler and Volcano's scheduler built where they are not yet.
 # make bench-peers PEERS="--gangs 200x20 --rounds 5"
-.PHONY: bench-peers bench-restart
+.PHONY: bench-peers bench-preempt bench-restart
 bench-peers: setup
 	$(PY) -m bench.peers $(PEERS)
+
+bench-preempt: setup
+	$(PY) -m bench.peers.preempting $(PREEMPT)
 
 bench-restart: setup
 	$(PY) -m bench.peers.restart $(RESTART)

@@ -169,7 +169,7 @@ class Trial:
         await self._bound(_WARM_UP, _WARM_WITHIN)
         await asyncio.sleep(_AFTERMATH)
         seen.forget()
-        cpu, began = _cpu(self._program), time.perf_counter()
+        cpu, began = cpu_of(self._program), time.perf_counter()
         creating = asyncio.create_task(create(self._ground, self._contender, self._gangs))
         try:
             await self._bound(self._gangs, self._limit)
@@ -215,7 +215,7 @@ class Trial:
             first=first,
             p50=quantile(taken, 0.5),
             p99=quantile(taken, 0.99),
-            cpu=_cpu(self._program) - cpu_before,
+            cpu=cpu_of(self._program) - cpu_before,
             rss=peak(self._program),
         )
 
@@ -260,7 +260,7 @@ def quantile(ordered: list[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def _cpu(program: Program) -> float:
+def cpu_of(program: Program) -> float:
     times = psutil.Process(program.pid).cpu_times()
     return times.user + times.system
 

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +130,7 @@ def compiled(
     environment: Mapping[str, str],
     *,
     stamp: str,
+    flags: Sequence[str] = ("-mod=readonly",),
 ) -> Path:
     """The program of a Go package in a pinned module: built once, however many ask for it.
 
@@ -140,7 +141,7 @@ def compiled(
     target.parent.mkdir(parents=True, exist_ok=True)
     with _alone(target.parent):
         if not target.is_file():
-            _compile(target, package, module, version, environment, stamp)
+            _compile(target, package, module, version, environment, stamp, flags)
     return target
 
 
@@ -151,13 +152,14 @@ def _compile(
     version: str,
     environment: Mapping[str, str],
     stamp: str,
+    flags: Sequence[str],
 ) -> None:
     name = target.name
     _say(f"building {name} {version}: some minutes, once")
     began = time.monotonic()
     beside = target.with_name(f"{name}.{os.getpid()}")
-    flags = f"-s -w -X {stamp}"
-    command = ["go", "build", "-mod=readonly", "-ldflags", flags, "-o", str(beside), package]
+    link = f"-s -w -X {stamp}"
+    command = ["go", "build", *flags, "-ldflags", link, "-o", str(beside), package]
     if shutil.which("nice"):
         command = ["nice", "-n", "10", *command]
     building = subprocess.Popen(

@@ -10,7 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +23,17 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Source:
-    """Where a program comes from; `stamp` is the variable of its that names its version."""
+    """Where a program comes from; `stamp` is the variable of its that names its version.
+
+    A release may lean on a name that no published version of a module of its has. `lacks` is then
+    the package that has to have it, and the Go files beside the go.mod say what it is.
+    """
 
     directory: str
     module: str
     package: str
     stamp: str
+    lacks: str = ""
 
     @property
     def place(self) -> Path:
@@ -42,7 +49,8 @@ class Source:
 
 def _volcano(command: str) -> Source:
     module = "volcano.sh/volcano"
-    return Source("volcano", module, f"{module}/cmd/{command}", f"{module}/pkg/version.Version")
+    stamp, api = f"{module}/pkg/version.Version", "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+    return Source("volcano", module, f"{module}/cmd/{command}", stamp, lacks=api)
 
 
 def _kubeflow(name: str, command: str) -> Source:
@@ -67,14 +75,48 @@ def program(name: str, environment: Mapping[str, str] | None = None) -> Path:
     source = SOURCES[name]
     target = cache(source, environment) / name
     version = source.version()
-    return compiled(
-        target,
-        source.package,
-        source.place,
-        version,
-        environment,
-        stamp=f"{source.stamp}={version}",
-    )
+    with _module(source, target.parent, environment) as (place, flags):
+        return compiled(
+            target,
+            source.package,
+            place,
+            version,
+            environment,
+            stamp=f"{source.stamp}={version}",
+            flags=flags,
+        )
+
+
+@contextmanager
+def _module(
+    source: Source, beside: Path, environment: Mapping[str, str]
+) -> Iterator[tuple[Path, list[str]]]:
+    """Where to build, and how. Go lets nothing be laid over its cache, but over a vendored copy."""
+    if not source.lacks:
+        yield source.place, ["-mod=readonly"]
+        return
+    if shutil.which("go", path=environment.get("PATH")) is None:
+        raise Unavailable(f"{source.package} is not in {beside}, and Go is not installed")
+    beside.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=beside) as made:
+        place = Path(made)
+        for name in ("go.mod", "go.sum"):
+            shutil.copy(source.place / name, place)
+        told = subprocess.run(
+            ["go", "mod", "vendor"],
+            cwd=place,
+            env=dict(environment),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if told.returncode != 0:
+            raise Unavailable(f"{source.module} cannot be had: {told.stderr}")
+        target = place / "vendor" / source.lacks
+        laid = {str(target / file.name): str(file) for file in source.place.glob("*.go")}
+        overlay = place / "overlay.json"
+        overlay.write_text(json.dumps({"Replace": laid}))
+        yield place, ["-mod=vendor", f"-overlay={overlay}"]
 
 
 def built(name: str, environment: Mapping[str, str] | None = None) -> Path | None:
