@@ -75,11 +75,12 @@ class Arena:
 
     def spare(self, gang: str, gone: set[str]) -> int:
         there = [pod for pod in self.members(gang) if pod.node and pod.uid not in gone]
-        return len(there) - self.groups[gang].min_member
+        group = self.groups[gang]
+        return 0 if group.indivisible else len(there) - group.min_member
 
 
 @st.composite
-def arenas(draw: st.DrawFn, *, queues: int = 1) -> Arena:
+def arenas(draw: st.DrawFn, *, queues: int = 1, growing: bool = False) -> Arena:
     nodes = [
         NodeFacts(f"node-{at}", {"cpu": 8000, GPU: draw(st.integers(1, 4)), "pods": 8})
         for at in range(draw(st.integers(1, 4)))
@@ -114,7 +115,13 @@ def arenas(draw: st.DrawFn, *, queues: int = 1) -> Arena:
             preemptable=draw(st.integers(0, 5)) > 0,
             evictions=draw(st.sampled_from([0, 0, 0, 2, 3])),
             severable=draw(st.integers(0, 5)) == 0,
+            indivisible=draw(st.integers(0, 5)) == 0,
+            grows=growing,
+            loose=growing and draw(st.booleans()),
         )
+        for at in range(draw(st.integers(0, 2)) if growing else 0):
+            uid = f"low-{number}-more-{at}"
+            pods[uid] = PodFacts(uid, f"team/{uid}", shape, key, "w", created=10.0 + at)
     for number in range(draw(st.integers(1, 2))):
         key = f"team/new-{number}"
         shapes = [
@@ -135,6 +142,8 @@ def arenas(draw: st.DrawFn, *, queues: int = 1) -> Arena:
             created=float(number),
             min_member=draw(st.integers(1, total)),
             recreated=True,
+            grows=growing,
+            loose=growing and draw(st.booleans()),
         )
     facts = [
         QueueFacts(
@@ -169,6 +178,7 @@ def test_an_eviction_pays_for_a_placement_and_nobody_ends_in_vain(arena: Arena) 
             there = [p.uid for p in arena.members(victim.gang) if p.node and p.uid not in gone]
             assert victim.whole == (len(victim.pods) == len(there))
             if not victim.whole and not arena.groups[victim.gang].severable:
+                assert not arena.groups[victim.gang].indivisible
                 assert len(there) - len(victim.pods) >= arena.groups[victim.gang].min_member
         # What is kept is room, and is all the gang needs.
         mine = arena.seats(decision)
@@ -251,7 +261,30 @@ def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
         kept[taker.name] += sum(dict(shape.requests)[GPU] for shape, _ in arena.seats(decision))
 
 
-@given(arenas(queues=2), st.integers(0, 2))
+@given(arenas(queues=2, growing=True))
+def test_beyond_a_minimum_only_lower_priorities_end_and_what_is_kept_is_room(arena: Arena) -> None:
+    gone: set[str] = set()
+    held: list[tuple[Shape, str]] = []
+    for decision in cycle(arena.view(), QUIET, 1.0):
+        if isinstance(decision, Start):
+            for seat in decision.seats:
+                arena.pods[seat.uid] = replace(arena.pods[seat.uid], node=seat.node)
+        if not isinstance(decision, Evict):
+            continue
+        taker = arena.groups[decision.gang]
+        members = arena.members(decision.gang)
+        if sum(1 for pod in members if pod.node) >= taker.min_member:
+            assert all(arena.groups[v.gang].queue == taker.queue for v in decision.victims)
+            assert all(legal(arena, arena.groups[v.gang], taker) for v in decision.victims)
+            assert len(decision.keeps.seats) <= sum(1 for pod in members if not pod.node)
+        gone |= {uid for victim in decision.victims for uid, _ in victim.pods}
+        held += arena.seats(decision)
+        for node in arena.nodes:
+            used = arena.used(gone, held).get(node.name, {})
+            assert all(used.get(r, 0) <= amount for r, amount in node.allocatable.items())
+
+
+@given(st.booleans().flatmap(lambda grow: arenas(queues=2, growing=grow)), st.integers(0, 2))
 def test_nothing_goes_round_in_circles(arena: Arena, linger: int) -> None:
     """Victims come back, again and again; in the end nobody is ended any more."""
     view = arena.view()

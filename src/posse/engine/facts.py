@@ -149,8 +149,14 @@ class GroupFacts(Struct, frozen=True):
     # It may end others to be placed; others may end it.
     preempts: bool = True
     preemptable: bool = True
-    # Its members may be ended one by one, even below its minimum.
+    # Its members may be ended one by one, even below its minimum; or only all together, those
+    # beyond its minimum too.
     severable: bool = False
+    indivisible: bool = False
+    # Others may be ended for members beyond its minimum, too.
+    grows: bool = False
+    # Its members wait for nobody: each is served as a pod of its own would be.
+    loose: bool = False
     # When its minimum first had its nodes; None while it never had.
     began: float | None = None
     # How long it runs at most, from then on; None: nobody said.

@@ -187,7 +187,8 @@ class Gang:
         if self._rank is None:
             facts = self.facts
             assert facts is not None
-            self._rank = self.short == 0, -facts.priority, facts.created, facts.uid, facts.key
+            spare = self.short == 0 and not facts.loose
+            self._rank = spare, -facts.priority, facts.created, facts.uid, facts.key
         return self._rank
 
     @property
@@ -282,6 +283,15 @@ class Gang:
     def need(self) -> int:
         """Waiting members that must be seated together: its minimum, and whoever was announced."""
         return min(len(self.muster.waiting), self.short + len(self.awaited()))
+
+    @property
+    def bid(self) -> int:
+        """Waiting members that are seated together: those it needs or, where it has these, those
+        that others make room for."""
+        assert self.facts is not None
+        if self.short or not self.facts.grows:
+            return self.need
+        return max(self.need, min(len(made(self)), len(self.muster.waiting)))
 
     def lost(self) -> bool:
         """It had its minimum once, and has not now: not if the minimum was raised since."""

@@ -22,6 +22,7 @@ class PodGroupSpec(KubeStruct):
     scheduling_constraints: dict[str, Any] | None = None
     disruption_mode: str | dict[str, Any] | None = None
     priority: int | None = None
+    preemption_policy: str = ""
 
     def __post_init__(self) -> None:
         if self.min_task_member is None:

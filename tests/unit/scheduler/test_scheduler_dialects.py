@@ -9,7 +9,7 @@ import pytest
 
 from posse.engine.view import View
 from posse.kube.cache import Change
-from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus, Workload
+from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus, PriorityClass, Workload
 from posse.objects.kinds import (
     COSCHEDULING_POD_GROUP,
     INCUBATOR_POD_GROUP,
@@ -163,26 +163,62 @@ def test_every_link_from_a_pod_to_its_group_is_followed(linked: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(
-    ("spec", "minimum", "severable"),
+    ("policy", "mode", "minimum", "ends"),
     [
-        ({"schedulingPolicy": {"gang": {"minCount": 4}}}, 4, False),
-        ({"schedulingPolicy": {"basic": {}}}, 1, False),
-        ({"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": "Pod"}, 4, True),
-        ({"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": "PodGroup"}, 4, False),
-        ({"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"all": {}}}, 4, False),
-        (
-            {"schedulingPolicy": {"gang": {"minCount": 4}}, "disruptionMode": {"single": {}}},
-            4,
-            True,
-        ),
+        ({"gang": {"minCount": 4}}, None, 4, ""),
+        ({"basic": {}}, None, 1, ""),
+        ({"gang": {"minCount": 4}}, "Pod", 4, "severable"),
+        ({"gang": {"minCount": 4}}, "PodGroup", 4, "indivisible"),
+        ({"gang": {"minCount": 4}}, {"all": {}}, 4, "indivisible"),
+        ({"gang": {"minCount": 4}}, {"single": {}}, 4, "severable"),
+        ({"basic": {}}, {"all": {}}, 1, "indivisible"),
     ],
 )
 @pytest.mark.parametrize("kind", NATIVE_POD_GROUPS, ids=lambda kind: kind.version)
 def test_a_native_group_is_read(
-    kind: Kind, spec: dict[str, Any], minimum: int, severable: bool
+    kind: Kind, policy: dict[str, Any], mode: Any, minimum: int, ends: str
 ) -> None:
-    terms = read_group(native(spec), kind)
-    assert (terms.min_member, terms.severable) == (minimum, severable)
+    read = reader()
+    spec = {"schedulingPolicy": policy, "disruptionMode": mode}
+    read.group(Change(None, native(spec)), kind)
+    facts = read.musters[KEY].facts({})
+    assert facts is not None
+    assert facts.min_member == minimum
+    assert [way for way in ("severable", "indivisible") if getattr(facts, way)] == (
+        [ends] if ends else []
+    )
+    assert facts.grows
+    assert facts.loose == ("basic" in policy)
+
+
+def test_groups_of_other_apis_end_nobody_beyond_their_minimum() -> None:
+    terms = read_group(group(2), POD_GROUP)
+    assert not (terms.grows or terms.loose or terms.indivisible)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_class", "of_pods", "may"),
+    [
+        ("", None, None, True),
+        ("", None, "Never", False),
+        ("", "Never", None, False),
+        ("Never", None, None, False),
+        ("Never", "PreemptLowerPriority", "PreemptLowerPriority", False),
+        ("PreemptLowerPriority", "Never", "Never", True),
+    ],
+)
+def test_a_native_group_that_says_whether_it_preempts_is_believed(
+    own: str, of_class: str | None, of_pods: str | None, may: bool
+) -> None:
+    read = reader()
+    spec: dict[str, Any] = {"priorityClassName": "c"} | ({"preemptionPolicy": own} if own else {})
+    read.group(Change(None, native(spec)), NATIVE)
+    member = pod(0, scheduling_group=SchedulingGroup(pod_group_name="train"))
+    member.spec.preemption_policy = of_pods
+    read.pod(Change(None, member))
+    named = PriorityClass(metadata=ObjectMeta(name="c"), preemption_policy=of_class)
+    facts = read.musters[KEY].facts({("", "c"): named})
+    assert facts is not None and facts.preempts == may
 
 
 def test_a_native_priority_outweighs_the_members() -> None:

@@ -31,7 +31,8 @@ def place(view: View, gang: Gang, policy: Policy) -> Placement | Shortfall:
     if gang.short:
         beyond = more_than_there_is(view, gang)
         return beyond or seat(view, gang, policy, need=gang.need)
-    return seat(view, gang, policy, need=0, beyond=len(gang.muster.waiting))
+    bid = gang.bid if gang.facts is not None and gang.facts.grows else 0
+    return seat(view, gang, policy, need=bid, beyond=len(gang.muster.waiting) - bid)
 
 
 def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:

@@ -23,7 +23,7 @@ from posse.engine.placement.placing import Placement, seat, start
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import awaited
-from posse.engine.preemption.preying import Prey
+from posse.engine.preemption.preying import Plan, Prey
 from posse.engine.preemption.quarry import Quarry
 from posse.engine.preemption.victims import Unit
 from posse.engine.repair.overdue import dismiss
@@ -60,11 +60,10 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
         if searches >= _SEARCHES:
             view.hunting.put_off[key] = gang
             continue
-        prey = Prey(view, gang, policy, quarry)
         turn(view, gang, now)
-        plan = prey.plan()
+        plan, searched = _plan(view, gang, policy, quarry)
         view.shadows.show(())
-        searches += prey.searched
+        searches += searched
         if plan is None:
             continue
         units, placement = plan
@@ -81,7 +80,7 @@ def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | S
 
 def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
     """Room that did not come free in time is not waited for any longer, nor is it kept for a gang
-    whose queue has closed.
+    whose queue has closed, or in which nobody waits for it any more.
 
     Whoever should have gone and is still there is not counted on again, whoever plans.
     """
@@ -91,7 +90,7 @@ def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
         if gang.kept_until is not None and gang.kept_until <= now:
             for member in awaited(view, gang):
                 view.despair_of(member)
-        elif not _shut_out(view, gang):
+        elif not _shut_out(view, gang) and (gang.muster.waiting or not gang.muster.seated):
             continue
         view.set_holds(gang, [hold for hold in gang.holds if hold not in made(gang)])
         gang.kept_until, gang.awaits = None, ()
@@ -141,7 +140,14 @@ def _hunters(view: View, policy: Policy, now: float) -> list[Shortfall]:
             elsewhere = len(new) > (here is not None)
             if (here is not None and here < first.facts.priority) or (across and elsewhere):
                 found[id(shortfall)] = shortfall
-    return [each for each in found.values() if not each.surplus and each.verdict is None]
+    return [each for each in found.values() if _may_hunt(each) and each.verdict is None]
+
+
+def _may_hunt(shortfall: Shortfall) -> bool:
+    if not shortfall.surplus:
+        return True
+    first = shortfall.first()
+    return first is not None and first.facts is not None and first.facts.grows
 
 
 def _first(shortfall: Shortfall) -> Gang | None:
@@ -163,6 +169,34 @@ def _provided(gang: Gang) -> bool:
     if not gang.muster.seated:
         needed += sum(absent.count for absent in gang.muster.absent)
     return kept >= needed
+
+
+# -- for how many ------------------------------------------------------------------------------
+
+
+def _plan(view: View, gang: Gang, policy: Policy, quarry: Quarry) -> tuple[Plan | None, int]:
+    """Whom to end for what it needs; beyond that, for as many of its members as can be helped."""
+    searched = 0
+
+    def plan(need: int) -> Plan | None:
+        nonlocal searched
+        prey = Prey(view, gang, policy, quarry, need)
+        found = prey.plan()
+        searched += prey.searched
+        return found
+
+    if gang.need:
+        return plan(gang.need), searched
+    most = len(gang.muster.waiting)
+    found = plan(most)
+    if found is None and most > 1:
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2 if low else 1
+            fewer = plan(middle)
+            low, high = (low, middle) if fewer is None else (middle, high)
+            found = fewer or found
+    return found, searched
 
 
 # -- doing it ----------------------------------------------------------------------------------
@@ -228,7 +262,7 @@ def _right(gang: Gang, victim: Gang) -> str:
 def _wait(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
     """What it waits for now is told in this cycle; should it wait for nothing, it starts."""
     turn(view, gang, view.now)
-    outcome = refusal(view, gang) or seat(view, gang, policy, need=gang.need)
+    outcome = refusal(view, gang) or seat(view, gang, policy, need=gang.bid)
     view.shadows.show(())
     if isinstance(outcome, Placement):
         yield start(view, gang, outcome)

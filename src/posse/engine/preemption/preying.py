@@ -33,8 +33,9 @@ Plan = tuple[list[Unit], Placement]
 class Prey:
     """What one gang may end, and the search among it."""
 
-    def __init__(self, view: View, gang: Gang, policy: Policy, quarry: Quarry) -> None:
+    def __init__(self, view: View, gang: Gang, policy: Policy, quarry: Quarry, need: int) -> None:
         assert gang.facts is not None
+        self._need = need
         self._view = view
         self._gang = gang
         self._facts = gang.facts
@@ -42,7 +43,7 @@ class Prey:
         self._quarry = quarry
         self._width = view.columns.used.shape[1]
         self._asked = self._all_it_asks()
-        self._trials = Trials(view, gang, policy)
+        self._trials = Trials(view, gang, policy, need)
         # How often there was anybody to look among.
         self.searched = 0
 
@@ -54,6 +55,9 @@ class Prey:
             return None
         if within and (found := self._search(self._allowed(within))):
             return found
+        if not self._gang.need:
+            # What it is due is for its minimum.
+            return None
         across = [
             unit
             for giver, units in quarry.across(queue).items()
@@ -68,7 +72,7 @@ class Prey:
     def _all_it_asks(self) -> Ints:
         asked = np.zeros(self._width, np.int64)
         muster = self._gang.muster
-        for member in muster.waiting[: self._gang.need]:
+        for member in muster.waiting[: self._need]:
             asked[member.seating.columns] += member.seating.amounts
         for absent in muster.absent:
             asked[absent.seating.columns] += absent.count * absent.seating.amounts

@@ -116,7 +116,7 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
     if facts.severable:
         ending = [member for member in _last_first(seated) if member.facts.preemptable]
         return [unit([member], at) for at, member in enumerate(ending)]
-    spare = spare_members(gang) if gang.muster.filled > gang.least else []
+    spare = spare_members(gang)
     pieces = [unit([member], at) for at, member in enumerate(spare)]
     if all(member.facts.preemptable for member in gang.members.values()):
         leave = {id(member) for member in spare}
@@ -135,7 +135,7 @@ def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Me
     assert facts is not None
     seated = gang.muster.seated
     number = gang.muster.filled - gang.least
-    if number <= 0:
+    if number <= 0 or facts.indivisible:
         return []
     minimums = dict(facts.role_minimums)
     for expected in facts.expects:

@@ -139,7 +139,9 @@ class _Story:
         )
         if self.shortfall.surplus:
             beyond = sum(ask.number for ask in self.asks)
-            sentence = f"{count(beyond, 'pod')} beyond its minimum: {sentence}"
+            loose = any(gang.facts and gang.facts.loose for gang in self.shortfall.gangs.values())
+            which = "without a node" if loose else "beyond its minimum"
+            sentence = f"{count(beyond, 'pod')} {which}: {sentence}"
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
 
     # -- never on today's nodes --------------------------------------------------------------

@@ -72,7 +72,11 @@ class GroupTerms(msgspec.Struct, frozen=True):
     bare: bool = False
     # Where the group itself says it, and not its class or its members.
     priority: int | None = None
+    preemption_policy: str = ""
     severable: bool = False
+    indivisible: bool = False
+    grows: bool = False
+    loose: bool = False
     expects: tuple[Expected, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
     topology: Topology | None = None
@@ -97,7 +101,8 @@ def speaking(groups: Mapping[Kind, PodGroup]) -> Kind | None:
 
 def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
     meta, spec = group.metadata, group.spec
-    least = _native_minimum(spec) if is_native(kind) else min_member(group)
+    native = is_native(kind)
+    least = _native_minimum(spec) if native else min_member(group)
     return GroupTerms(
         uid=meta.uid,
         generation=meta.generation,
@@ -107,8 +112,12 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         created=created_at(meta),
         ran=ran_before(group, kind),
         kind=kind,
-        priority=spec.priority if is_native(kind) else None,
-        severable=is_native(kind) and _severable(spec.disruption_mode),
+        priority=spec.priority if native else None,
+        preemption_policy=spec.preemption_policy if native else "",
+        severable=native and _ends(spec.disruption_mode) == "single",
+        indivisible=native and _ends(spec.disruption_mode) == "all",
+        grows=native,
+        loose=native and "gang" not in (spec.scheduling_policy or {}),
         expects=read_expects(meta.annotations.get(keys.EXPECTS)),
         holds=read_holds(meta.annotations.get(keys.HELD)),
         topology=read_topology(spec),
@@ -178,9 +187,14 @@ def _gang_minimum(policy: dict[str, Any], at: str) -> int:
     return least
 
 
-def _severable(mode: str | dict[str, Any] | None) -> bool:
-    """Whether pods may be ended one by one; versions after the first say it by an object."""
-    return "single" in mode if isinstance(mode, dict) else mode == "Pod"
+def _ends(mode: str | dict[str, Any] | None) -> str:
+    """How pods are ended: `single`, `all` together, "" where nobody said.
+
+    The first version says it by a word, later ones by an object.
+    """
+    if isinstance(mode, dict):
+        return next((way for way in ("single", "all") if way in mode), "")
+    return {"Pod": "single", "PodGroup": "all"}.get(mode or "", "")
 
 
 class _Announced(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):

@@ -194,11 +194,16 @@ class Muster:
             holds=self.terms.holds,
             recreated=self.recreated,
             severable=self.terms.severable,
+            indivisible=self.terms.indivisible,
+            grows=self.terms.grows,
+            loose=self.terms.loose,
             role_minimums=self._role_minimums(),
             min_resources=self.terms.min_resources,
             keeps=self.terms.keeps,
             ran_with=self.ran_with if self.ran else 0,
-            preempts=preempts(self.terms.priority_class, classes, self._policies),
+            preempts=self.terms.preemption_policy != NEVER
+            if self.terms.preemption_policy
+            else preempts(self.terms.priority_class, classes, self._policies),
             preemptable=self.terms.preemptable,
             evictions=self.terms.evictions,
             overtaken=self.terms.overtaken,
