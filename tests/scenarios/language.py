@@ -23,6 +23,7 @@ from posse.engine.decisions import (
     Reason,
     Release,
     Start,
+    Verdict,
     Victim,
     Wait,
 )
@@ -335,8 +336,14 @@ def starts(
     return Expectation(f"starts({name}, {pods}, on={on}, who={who}, holding={holding})", check)
 
 
-def waits(name: str, *, because: str = "", reason: Reason = Reason.UNSCHEDULABLE) -> Expectation:
-    """`because` is part of the sentence."""
+def waits(
+    name: str,
+    *,
+    because: str = "",
+    reason: Reason = Reason.UNSCHEDULABLE,
+    place: int | None = None,
+) -> Expectation:
+    """`because` is part of the sentence; `place`: in the line of its queue, 0 for none."""
 
     def check(decision: Decision) -> bool:
         return (
@@ -344,9 +351,10 @@ def waits(name: str, *, because: str = "", reason: Reason = Reason.UNSCHEDULABLE
             and decision.gang == f"team/{name}"
             and because in decision.verdict.sentence
             and decision.verdict.reason is reason
+            and place in (None, decision.verdict.position)
         )
 
-    return Expectation(f"waits({name}, because={because!r}, {reason})", check)
+    return Expectation(f"waits({name}, because={because!r}, {reason}, place={place})", check)
 
 
 def keeps(name: str, *seats: tuple[str, str], until: float | None = None) -> Expectation:
@@ -424,9 +432,12 @@ class Scenario:
     expect: Sequence[Expectation] = ()
     then: Sequence[Turn] = ()
     policy: Policy = field(default_factory=Policy)
+    # Whether it is about places in line: otherwise nobody looks at who only moved up.
+    places: bool = False
 
     def play(self) -> None:
         view = View()
+        told: dict[str, Verdict] = {}
         there = [
             arrives(*self.queues, *self.budgets),
             arrives(*self.nodes, *self.hypernodes),
@@ -442,11 +453,23 @@ class Scenario:
             full = overfull(view)
             decisions: list[Decision] = []
             for decision in cycle(view, self.policy, now):
-                decisions.append(decision)
+                if self.places or not _moved_up(decision, told):
+                    decisions.append(decision)
                 view.validate()
                 check_promises(view, decision, full)
             _compare(number, turn.expect, decisions)
             assert list(cycle(view, self.policy, now)) == [], "an idle cycle decides nothing"
+
+
+def _moved_up(decision: Decision, told: dict[str, Verdict]) -> bool:
+    """Whether a gang is told what it was told before, but for its place in line."""
+    if isinstance(decision, Wait):
+        before, now = told.get(decision.gang), decision.verdict
+        told[decision.gang] = now
+        return before is not None and before != now == replace(before, position=now.position)
+    if isinstance(decision, Start | Release):
+        told.pop(decision.gang, None)
+    return False
 
 
 def overfull(view: View) -> dict[tuple[str, str], int]:

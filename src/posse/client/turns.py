@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from posse.objects.groups import PodGroup
@@ -13,6 +14,8 @@ _SETTLED = ("Running", "Completed")
 # How a verdict speaks of what comes with time, and how it tells when.
 _WITH_TIME = ("it can start when", "waits behind")
 _TOLD = ("expected to start", "when it starts is unknown")
+# How it ends for the first few of a queue.
+_PLACE = re.compile(r"; number \d+ in queue \S+$")
 
 
 def in_line(group: PodGroup) -> bool:
@@ -21,7 +24,8 @@ def in_line(group: PodGroup) -> bool:
 
 
 def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, int]) -> str:
-    """Which of those that wait in its queue it is, as a sentence; "" where nobody else does.
+    """Which of those that wait in its queue it is, as a sentence; "" where nobody else does, or
+    its verdict has said it all.
 
     In a queue the higher priority comes first, then the older group; a class that is not among
     the priorities counts for nothing.
@@ -39,9 +43,11 @@ def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, i
     uids = [each.metadata.uid for each in line]
     if len(uids) < 2 or group.metadata.uid not in uids:
         return ""
-    place = f"It is number {uids.index(group.metadata.uid) + 1} of {len(uids)}"
     verdict = _verdict(group)
     unknown = any(w in verdict for w in _WITH_TIME) and not any(t in verdict for t in _TOLD)
+    if _PLACE.search(verdict):
+        return "When it starts, nobody can know yet." if unknown else ""
+    place = f"It is number {uids.index(group.metadata.uid) + 1} of {len(uids)}"
     when = "; when it starts, nobody can know yet" if unknown else ""
     return f"{place} that wait in queue {_queue(group)}{when}."
 

@@ -128,7 +128,8 @@ class Verdict(Struct, frozen=True):
     short: tuple[Shortage, ...] = ()
     # The gang runs at its minimum; only members beyond it wait.
     surplus: bool = False
-    # Its place in the order of its queue, from 1; 0: unknown.
+    # Its place in the line of its queue, from 1, while it is among the first; 0: behind them, or in
+    # no line at all.
     position: int = 0
     # When it starts if everybody ends as they said; None: nobody can know.
     starts_at: float | None = None

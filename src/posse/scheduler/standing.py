@@ -45,11 +45,30 @@ _GROUP_REASONS = {
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Why a gang waits: on its pods, on its PodGroup, in a sentence."""
+    """Why a gang waits: on its pods, on its PodGroup, in a sentence.
+
+    Its place in line stands on the PodGroup alone: it changes with every start before it, and is
+    no reason to write each of its pods anew, nor an event.
+    """
 
     reason: str
     group_reason: str
     sentence: str
+    place: str = ""
+
+    @property
+    def on_group(self) -> str:
+        return self.sentence + self.place
+
+
+# How the place begins that stands behind the sentence.
+_PLACE = "; number "
+
+
+def says(message: str, why: Waiting) -> bool:
+    """Whether a PodGroup's message tells this, whatever the place in line."""
+    sentence, place, _ = message.rpartition(_PLACE)
+    return (sentence if place else message) == why.sentence
 
 
 def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
@@ -79,7 +98,8 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
     group_reason = _GROUP_REASONS.get(reason, reason.value)
     if verdict.cause is Cause.ROLE_MISSING:
         group_reason = verdict.cause.value
-    return Waiting(reason.value, group_reason, sentence)
+    place = f"{_PLACE}{verdict.position} in queue {muster.queue or DEFAULT_QUEUE}"
+    return Waiting(reason.value, group_reason, sentence, place if verdict.position else "")
 
 
 def _group_called(name: str) -> str:
@@ -173,12 +193,12 @@ def _native_status(muster: Muster, why: Waiting | None, world: World) -> dict[st
     before = muster.group.status.conditions
     old = next((condition for condition in before if condition.type == kind), None)
     if muster.whole or muster.ran:
-        says = ("True", SCHEDULED, f"at least {muster.minimum} members have their nodes")
+        told = ("True", SCHEDULED, f"at least {muster.minimum} members have their nodes")
     elif why is not None and (old is None or old.status != "True"):
-        says = ("False", why.reason, why.sentence)
+        told = ("False", why.reason, why.on_group)
     else:
         return {}
-    new = _moved(old, kind, *says, world)
+    new = _moved(old, kind, *told, world)
     if new == old:
         return {}
     new = msgspec.structs.replace(
@@ -222,7 +242,7 @@ def _conditions(
         main = SCHEDULED
     elif why is not None and phase_now != COMPLETED:
         wanted = {
-            UNSCHEDULABLE: ("True", why.group_reason, why.sentence),
+            UNSCHEDULABLE: ("True", why.group_reason, why.on_group),
             SCHEDULED: ("False", why.group_reason, ""),
         }
         main = UNSCHEDULABLE

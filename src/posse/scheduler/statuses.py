@@ -2,8 +2,8 @@
 
 All of it is off the bind path and written only where it differs. A change of phase goes out at
 once, since others act on it; a verdict first has to stand for a moment, so that a gang that is
-still arriving or about to start says nothing; and one whose numbers alone keep changing is
-restated now and then.
+still arriving or about to start says nothing; and one whose numbers, or whose place in line, alone
+keep changing is restated now and then. A new place is no event.
 
 This is the one writer of a PodGroup's status; each gang is written by one task at a time.
 """
@@ -36,6 +36,7 @@ from posse.scheduler.standing import (
     group_status,
     pod_condition,
     said_of,
+    says,
     waiting,
     written_phase,
 )
@@ -195,7 +196,8 @@ class Statuses:
                 self._look(muster.key, left)
                 return stated.why
         self._stated[muster.key] = _Stated(why, now)
-        self._announce(muster, why)
+        if stated is None or (stated.why.reason, stated.why.sentence) != (why.reason, why.sentence):
+            self._announce(muster, why)
         return why
 
     def _stands_at(self, gang: str) -> float:
@@ -257,12 +259,12 @@ class Statuses:
     async def _write_pod(self, muster: Muster, member: Member, why: Waiting | None) -> None:
         pod = member.pod
         uid = pod.metadata.uid
-        says = pod_condition(member, why)
-        if says is None or says == said_of(pod):
+        told = pod_condition(member, why)
+        if told is None or told == said_of(pod):
             return
         if muster.members.get(uid) is not member or pod.metadata.deleting:
             return  # it has moved on, and its gang will be looked at again
-        reason, message = says
+        reason, message = told
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -292,6 +294,6 @@ class Statuses:
 
 def _says(group: PodGroup, why: Waiting) -> bool:
     return any(
-        condition.status == "True" and condition.message == why.sentence
+        condition.status == "True" and says(condition.message, why)
         for condition in group.status.conditions
     )

@@ -71,6 +71,18 @@ def test_that_nobody_can_know_is_said_once(verdict: str, unknown: bool) -> None:
     assert ("nobody can know" in turn(mine, [mine, group("old", 9)], {})) == unknown
 
 
+@pytest.mark.parametrize(
+    ("verdict", "added"),
+    [
+        (f"{NEEDS}; number 2 in queue default", "When it starts, nobody can know yet."),
+        (f"{NEEDS}; expected to start at about 14:05 UTC; number 2 in queue default", ""),
+    ],
+)
+def test_a_place_that_the_verdict_tells_is_not_told_twice(verdict: str, added: str) -> None:
+    mine = group("mine", says=verdict)
+    assert turn(mine, [mine, group("old", 9)], {}) == added
+
+
 def test_who_does_not_wait_for_room_has_no_place() -> None:
     mine = group("mine", reason="QueueClosed")
     assert turn(mine, [mine, group("old", 9)], {}) == ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush, nsmallest
 from itertools import islice
 
 import numpy as np
@@ -20,6 +19,7 @@ from posse.engine.columns import Columns, Rows
 from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.gangs import Gang, Rank
 from posse.engine.placement.demands import Demand, Signature
+from posse.engine.placement.lines import Lines
 from posse.engine.queues.tree import QueueTree
 from posse.engine.reservation.shadows import Shadows
 
@@ -102,12 +102,7 @@ class Shortfalls:
         self._columns = columns
         self._tree = tree
         self._shadows = shadows
-        # By queue, in order, who is blocked; and those that were passed over, until the ground
-        # they stand on changes.
-        self._lines: dict[str, list[tuple[Rank, str]]] = {}
-        self._passed: dict[str, list[tuple[Rank, str]]] = {}
-        self._ground: dict[str, object] = {}
-        self._in_line: dict[str, Rank] = {}
+        self.lines = Lines(self._short_of_minimum)
         self._known: dict[Signature, Shortfall] = {}
         self._of: dict[str, Shortfall] = {}
         # What each waiting gang is still to be told.
@@ -136,7 +131,7 @@ class Shortfalls:
             self._merge(before, known)
         self.untold[gang.key] = known
         if not known.surplus:
-            self._line_up(gang)
+            self.lines.join(gang)
 
     def _outlived(self, shortfall: Shortfall) -> bool:
         """Something was kept back from its gangs that is kept no more."""
@@ -165,6 +160,7 @@ class Shortfalls:
         self.untold.pop(gang.key, None)
         shortfall = self._of.pop(gang.key, None)
         if shortfall is not None:
+            self.lines.leave(gang.key)
             del shortfall.gangs[gang.key]
             if not shortfall.gangs:
                 del self._known[shortfall.signature]
@@ -200,64 +196,9 @@ class Shortfalls:
         self._shadows.show(())
         return found
 
-    # -- who is first ------------------------------------------------------------------------
-
-    def queues(self) -> list[str]:
-        """The queues in which somebody is blocked, or was."""
-        return [queue for queue, line in self._lines.items() if line]
-
-    def first_blocked(self, queue: str) -> Gang | None:
-        """The first gang of the queue, of those not passed over, that waits for its minimum."""
-        line = self._lines.get(queue, [])
-        while line:
-            rank, key = line[0]
-            shortfall = self._of.get(key)
-            gang = None if shortfall is None else shortfall.gangs[key]
-            if (
-                shortfall is not None
-                and not shortfall.surplus
-                and gang is not None
-                and gang.facts is not None
-                and gang.facts.queue == queue
-                and gang.rank == rank
-            ):
-                return gang
-            heappop(line)
-            if self._in_line.get(key) == rank:
-                del self._in_line[key]
-        return None
-
-    def first_few(self, queue: str, number: int) -> list[Gang]:
-        """The first gangs of the queue that wait for their minimum, in order."""
-        found: list[Gang] = []
-        for rank, key in nsmallest(2 * number, self._lines.get(queue, [])):
-            shortfall = self._of.get(key)
-            gang = None if shortfall is None else shortfall.gangs[key]
-            if gang is not None and gang.facts is not None and gang.rank == rank:
-                found.append(gang)
-        return found[:number]
-
-    def pass_over(self, queue: str) -> None:
-        """The first of the queue is not to count until its ground changes, or it itself does."""
-        entry = heappop(self._lines[queue])
-        self._passed.setdefault(queue, []).append(entry)
-        self._in_line.pop(entry[1], None)
-
-    def recollect(self, queue: str, ground: object) -> None:
-        """Whoever was passed over on other ground counts again."""
-        if self._ground.get(queue) != ground:
-            self._ground[queue] = ground
-            for rank, key in self._passed.pop(queue, []):
-                if key in self._of and key not in self._in_line:
-                    self._in_line[key] = rank
-                    heappush(self._lines[queue], (rank, key))
-
-    def _line_up(self, gang: Gang) -> None:
-        assert gang.facts is not None
-        rank = gang.rank
-        if self._in_line.get(gang.key) != rank:
-            self._in_line[gang.key] = rank
-            heappush(self._lines.setdefault(gang.facts.queue, []), (rank, gang.key))
+    def _short_of_minimum(self, key: str) -> Gang | None:
+        shortfall = self._of.get(key)
+        return None if shortfall is None or shortfall.surplus else shortfall.gangs[key]
 
     def _helped(
         self,

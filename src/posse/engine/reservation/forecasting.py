@@ -15,7 +15,7 @@ import numpy as np
 from posse.engine.gangs import Gang
 from posse.engine.policy import Policy
 from posse.engine.reservation.foreseeing import NEVER, Timeline, fits, room_of
-from posse.engine.reservation.reservations import Expectation, Reservation
+from posse.engine.reservation.reservations import Reservation
 from posse.engine.reservation.reserving import inputs_of
 from posse.engine.reservation.shadows import Shadow
 from posse.engine.view import View
@@ -41,7 +41,8 @@ class Walk:
     high: int = -1
     room: Shadow | None = None
     dates: list[float] = field(default_factory=list)
-    position: int = 1
+    # Of how many it is known by now.
+    known: int = 0
 
 
 def forecast(view: View, policy: Policy, now: float) -> None:
@@ -82,7 +83,7 @@ def wake_at(view: View) -> float | None:
 def _begin(view: View, held: Reservation, inputs: object, now: float) -> Walk:
     gang = held.gang
     assert gang.facts is not None and held.room is not None and held.starts_at is not None
-    behind = view.shortfalls.first_few(gang.facts.queue, _MOST + 1)
+    behind = view.shortfalls.lines.first_few(gang.facts.queue, _MOST + 1)
     left = [each for each in behind if each is not gang][:_MOST]
     _forget(view, held, [each.key for each in left])
     taken = [(held.room, _end(gang, held.starts_at))]
@@ -103,7 +104,7 @@ def _step(view: View, held: Reservation, walk: Walk, policy: Policy) -> None:
         walk.high, walk.room = at, room
     elif walk.room is None:
         # Nobody can know of this one, nor of whoever comes behind it.
-        _forget(view, held, list(held.expected)[: walk.position - 1])
+        _forget(view, held, list(held.expected)[: walk.known])
         walk.left = []
         return
     else:
@@ -111,10 +112,9 @@ def _step(view: View, held: Reservation, walk: Walk, policy: Policy) -> None:
     if walk.high - walk.low > 1:
         return
     date = walk.dates[walk.high]
-    walk.position += 1
-    expectation = Expectation(date, walk.position)
-    if held.expected.get(gang.key) != expectation:
-        held.expected[gang.key] = expectation
+    walk.known += 1
+    if held.expected.get(gang.key) != date:
+        held.expected[gang.key] = date
         view.shortfalls.tell(gang)
     walk.taken.append((walk.room, _end(gang, date)))
     walk.left = walk.left[1:]

@@ -17,7 +17,20 @@ _FORESEEABLE = 2 * 365 * 24 * 60 * _MINUTE
 
 
 def outlook(view: View, gang: Gang, verdict: Verdict) -> Verdict:
-    """The verdict with what is known of the gang's start."""
+    """The verdict with what is known of the gang's start, and its place in line."""
+    verdict = _told_when(view, gang, verdict)
+    place = place_of(view, gang, verdict)
+    return replace(verdict, position=place) if place else verdict
+
+
+def place_of(view: View, gang: Gang, verdict: Verdict) -> int:
+    """Its place in line, if it is among the first; who need not stand in line has none."""
+    if verdict.surplus or gang.key in view.ailing or made(gang):
+        return 0
+    return view.shortfalls.lines.place(gang)
+
+
+def _told_when(view: View, gang: Gang, verdict: Verdict) -> Verdict:
     if verdict.surplus or made(gang):
         return verdict
     held = view.reservations.of(gang)
@@ -31,21 +44,20 @@ def outlook(view: View, gang: Gang, verdict: Verdict) -> Verdict:
         sentence += f"; when it starts is unknown: {jobs} {_state(held.unknown)} no max runtime"
     if held.gathers and held.room is not None:
         sentence += f"; what comes free on {count(len(held.room.rows), 'node')} is kept for it"
-    return replace(verdict, sentence=sentence, position=1, starts_at=held.starts_at)
+    return replace(verdict, sentence=sentence, starts_at=held.starts_at)
 
 
 def _expected(view: View, gang: Gang, verdict: Verdict) -> Verdict:
     """For those behind the first in line."""
     assert gang.facts is not None
     first = view.reservations.by_queue.get(gang.facts.queue)
-    expectation = None if first is None else first.expected.get(gang.key)
-    if expectation is None:
+    date = None if first is None else first.expected.get(gang.key)
+    if date is None:
         return verdict
     return replace(
         verdict,
-        sentence=f"{verdict.sentence}; expected to start {about(expectation.date, view.now)}",
-        position=expectation.position,
-        starts_at=expectation.date,
+        sentence=f"{verdict.sentence}; expected to start {about(date, view.now)}",
+        starts_at=date,
     )
 
 

@@ -13,14 +13,6 @@ from posse.engine.reservation.shadows import Shadow
 Inputs = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
-    """When a gang behind the first starts, and its place in the order of its queue."""
-
-    date: float
-    position: int
-
-
 @dataclass(slots=True, eq=False)
 class Reservation:
     gang: Gang
@@ -48,8 +40,8 @@ class Reservation:
     inputs: Inputs = ()
     # When the same inputs come to say something else.
     stale_at: float = float("inf")
-    # What is expected of those behind, by their keys; and how far that was worked out.
-    expected: dict[str, Expectation] = field(default_factory=dict)
+    # When those behind are expected to start, by their keys; and how far that was worked out.
+    expected: dict[str, float] = field(default_factory=dict)
     walk: object = None
     # Room that came free up to here has made its gang be looked at again.
     seen: int = -1

@@ -53,7 +53,7 @@ def renew(view: View, policy: Policy, now: float) -> Iterator[Keep]:
             yield from _drop(view, queue)
         return
     left = _MOST
-    for queue in sorted({**dict.fromkeys(view.shortfalls.queues()), **state.by_queue}):
+    for queue in sorted({**dict.fromkeys(view.shortfalls.lines.queues()), **state.by_queue}):
         left -= yield from _attend(view, queue, policy, now, left)
 
 
@@ -166,15 +166,15 @@ def times_overtaken(gang: Gang) -> int:
 
 def _first(view: View, queue: str) -> Gang | None:
     """The first gang of the queue that is blocked and could start if others ended."""
-    view.shortfalls.recollect(queue, _ground(view, queue))
-    while (gang := view.shortfalls.first_blocked(queue)) is not None:
+    view.shortfalls.lines.recollect(queue, _ground(view, queue))
+    while (gang := view.shortfalls.lines.first(queue)) is not None:
         blocked = view.shortfalls.of(gang)
         passed_over = (
             blocked is None or blocked.verdict is not None or gang.muster.seated or made(gang)
         )
         if blocked is not None and not passed_over and blocked.hopeless != _fixed(view, gang):
             return gang
-        view.shortfalls.pass_over(queue)
+        view.shortfalls.lines.pass_over(queue)
     return None
 
 

@@ -4,6 +4,7 @@ The simplest reason that is true is told: first what can never fit on today's no
 does not fit now. The numbers are those of the last look; a gang is looked at again when something
 that could help has changed. Of gangs that ask the same the first is told new numbers at every
 look, the others when the kind of reason changes: one pod's end is not news to a thousand gangs.
+A place in line is told to the first few of each queue, in the words they were told last.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
+from msgspec.structs import replace
 
 from posse.engine.columns import Ints
 from posse.engine.decisions import Cause, Reason, Shortage, Verdict, Wait
@@ -24,7 +26,7 @@ from posse.engine.placement.relating import why_not
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import waits_for_room
-from posse.engine.reservation.outlooks import outlook, waits_behind
+from posse.engine.reservation.outlooks import outlook, place_of, waits_behind
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.verdicts.apart import Apart
 from posse.engine.verdicts.wording import (
@@ -47,6 +49,7 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
     untold = view.shortfalls.untold
     worded: dict[int, Verdict] = {}
     survey = Survey(view.columns)
+    view.shortfalls.lines.give_places()
     for key in list(untold):
         blocked = untold.get(key)
         if isinstance(blocked, Shortfall) and id(blocked) not in worded:
@@ -72,15 +75,31 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
         if _news(gang, verdict):
             gang.verdict = verdict
             yield Wait(key, verdict)
+    yield from _move_up(view)
 
 
 def _news(gang: Gang, verdict: Verdict) -> bool:
     told = gang.verdict
-    return told is None or (told.reason, told.sentence, told.surplus) != (
+    return told is None or (told.reason, told.sentence, told.surplus, told.position) != (
         verdict.reason,
         verdict.sentence,
         verdict.surplus,
+        verdict.position,
     )
+
+
+def _move_up(view: View) -> Iterator[Wait]:
+    """Tell those whose place in line alone is another one."""
+    lines = view.shortfalls.lines
+    for key in list(lines.untold):
+        lines.untold.pop(key, None)
+        gang = view.gangs.get(key)
+        if gang is None or gang.verdict is None or view.shortfalls.of(gang) is None:
+            continue
+        place = place_of(view, gang, gang.verdict)
+        if gang.verdict.position != place:
+            gang.verdict = replace(gang.verdict, position=place)
+            yield Wait(key, gang.verdict)
 
 
 def verdict_of(
