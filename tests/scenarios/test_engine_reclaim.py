@@ -243,6 +243,92 @@ SCENARIOS = [
 ]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def cpus(name: str, queue: str, on: str, cores: int) -> Team:
+    return gang(name, workers=1, on=[on], cores=cores, queue=queue, facts={"began": -10.0})
+
+
+RESOURCES = [
+    Scenario(
+        "who has borrowed one resource has back another, of which it has nothing",
+        nodes=nodes(2, gpus=8),
+        queues=[
+            QueueFacts("a", deserved=(("cpu", 16_000), (GPU, 8))),
+            QueueFacts("b", deserved=(("cpu", 16_000), (GPU, 8))),
+        ],
+        gangs=[
+            runs("a1", "a", "node-0"),
+            runs("a2", "a", "node-1"),
+            cpus("b1", "b", "node-0", 14),
+            cpus("b2", "b", "node-1", 14),
+            gang("new", workers=1, gpus=8, cores=0, queue="b"),
+        ],
+        expect=[evicts("new", {"a1": 1}), waits("new", reason=RESERVED), ended("a1")],
+    ),
+    Scenario(
+        "nobody gives of what it has only its due, whatever it uses beyond that of other things",
+        nodes=nodes(2, gpus=8),
+        queues=[
+            QueueFacts("a", deserved=(("cpu", 1_000), (GPU, 16))),
+            QueueFacts("b", deserved=(("cpu", 16_000), (GPU, 8))),
+        ],
+        gangs=[
+            runs("a1", "a", "node-0"),
+            runs("a2", "a", "node-1"),
+            gang("new", workers=1, gpus=8, cores=0, queue="b"),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
+        "who was promised nothing gives all of it to who was",
+        nodes=nodes(2, gpus=8),
+        queues=[
+            QueueFacts("team-a"),
+            QueueFacts("said", parent="team-a", **of(deserved=16)),  # type: ignore[arg-type]
+            QueueFacts("unsaid", parent="team-a", weight=9),
+        ],
+        gangs=[
+            runs("old", "unsaid", "node-0"),
+            runs("older", "unsaid", "node-1"),
+            gang("new", workers=2, gpus=8, queue="said"),
+        ],
+        expect=[
+            evicts("new", {"old": 1, "older": 1}),
+            waits("new", reason=RESERVED),
+            ended("old"),
+            ended("older"),
+        ],
+    ),
+    Scenario(
+        "a part of a queue has back what is the whole's, while the part it is promised to is idle",
+        nodes=nodes(4, gpus=8),
+        queues=[
+            QueueFacts("one", **of(deserved=8)),  # type: ignore[arg-type]
+            QueueFacts("steady", parent="one", **of(deserved=8)),  # type: ignore[arg-type]
+            QueueFacts("loose", parent="one"),
+            QueueFacts("a", **of(deserved=24)),  # type: ignore[arg-type]
+        ],
+        gangs=[
+            *FULL[:1],
+            runs("a2", "a", "node-2"),
+            runs("a3", "a", "node-3"),
+            gang("new", workers=1, gpus=8, queue="loose"),
+        ],
+        expect=[evicts("new", {"a2": 1}), waits("new", reason=RESERVED), ended("a2")],
+        then=[
+            # Then that part wants it: what was lent inside of the whole is given back.
+            Turn([ends("a2-worker-0")], [starts("new", 1)]),
+            Turn(
+                [
+                    arrives(runs("new", "loose", "node-2")),
+                    arrives(gang("own", workers=1, gpus=8, queue="steady")),
+                ],
+                [evicts("own", {"new": 1}), waits("own", reason=RESERVED), ended("new")],
+            ),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS + RESOURCES, ids=lambda scenario: scenario.name)
 def test_reclaim(scenario: Scenario) -> None:
     scenario.play()

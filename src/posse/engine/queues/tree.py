@@ -37,6 +37,23 @@ class Limit:
     inside: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """A queue's part of what it has to share with its siblings, whether or not it wants it all.
+
+    `whole` over `parts` of each resource: kept apart so that equal parts compare equal.
+    """
+
+    whole: NDArray[np.float64]
+    parts: int = 1
+
+    def filled(self, used: Ints, of: Flags) -> NDArray[np.float64]:
+        """How much of it so much is, of each of these resources; any of nothing is infinitely."""
+        has, whole = used[of], self.whole[of]
+        none = np.where(has > 0, np.inf, 1.0)
+        return np.where(whole > 0, has * self.parts / np.maximum(whole, 1), none)
+
+
 class QueueTree(Ledger):
     def __init__(self, columns: Columns) -> None:
         super().__init__(columns)
@@ -46,6 +63,7 @@ class QueueTree(Ledger):
         self._scale: NDArray[np.float64] = np.zeros(8)
         self._scaled_at = (-1, 0)
         self._deserved: dict[str, Ints] = {}
+        self._entitled: dict[str, Entitlement] = {}
         self._deserved_at = (-1, -1)
         self._roomy: dict[int, Ints] = {}
         self._roomy_at = (-1, -1)
@@ -197,7 +215,7 @@ class QueueTree(Ledger):
         queue = self.queue(name)
         now = (self._wanted_at, self._columns.last_altered)
         if self._deserved_at != now:
-            self._deserved = {}
+            self._deserved, self._entitled = {}, {}
             self._deserved_at = now
         return self._due(queue)
 
@@ -222,11 +240,13 @@ class QueueTree(Ledger):
                     dues[at, self._columns.column_of(resource)] = amount
         rows = parent.rows_below
         used = self._used[rows]
-        left = np.maximum(pot - np.where(said & (dues < UNLIMITED), dues, 0).sum(axis=0), 0)
         floors = self._kept[rows]
         # Who waits where nothing may start has no claim to anything.
         claims = np.where([[child.takes_work] for child in children], self._asked[rows], used)
         wants = np.maximum(np.minimum(claims, self._most[rows]), floors)
+        # What a queue is said to deserve and does not want is there for the others meanwhile.
+        taken = np.where(said & (dues < UNLIMITED), np.minimum(dues, wants), 0)
+        left = np.maximum(pot - taken.sum(axis=0), 0)
         weights = [child.weight for child in children]
         for column in range(width):
             rest = [at for at in range(len(children)) if not said[at, column]]
@@ -238,8 +258,14 @@ class QueueTree(Ledger):
             )
             for at, share in zip(rest, shares, strict=True):
                 dues[at, column] = share
+        shared = np.minimum(left, self._totals.total()).astype(np.float64)
+        parts = sum(child.weight for child in children if child.real and not child.facts.deserved)
         for at, child in enumerate(children):
             self._deserved[child.name] = dues[at]
+            if child.facts.deserved:
+                self._entitled[child.name] = Entitlement(dues[at].astype(np.float64))
+            else:
+                self._entitled[child.name] = Entitlement(shared * child.weight, max(1, parts))
         return self._deserved[queue.name]
 
     def _dominant(self, used: Ints) -> float:
@@ -296,7 +322,8 @@ class QueueTree(Ledger):
         """Whether the queue must bear to lose so much to the taker's.
 
         Never below what is guaranteed. To a queue of higher priority down to that; to others only
-        from what exceeds its due, and not so that it is left poorer than the taker.
+        where it uses more than its due of what is asked for, and not so that it is left poorer of
+        that than the taker.
         """
         path, rival = self._branches(name, taker)
         if not path or not rival:
@@ -307,18 +334,28 @@ class QueueTree(Ledger):
         if against.facts.priority < top.facts.priority:
             return False
         lost = amounts > 0
+        contested = lost if taking is None else lost & (taking > 0)
         equals = against.facts.priority == top.facts.priority
         for each in path:
-            if equals and not (lost & self._beyond_due(each)).any():
+            if equals and not (contested & self._beyond_due(each)).any():
                 return False
             after = self._used[each.row] - amounts
             if each.facts.guarantee and (lost & (after < self._kept[each.row])).any():
                 return False
-        if not equals:
+        if not equals or taking is None:
             return True
-        gain = np.zeros_like(amounts) if taking is None else taking
-        left = self.share_of(top, self._used[top.row] - amounts)
-        return left >= self.share_of(against, self._used[against.row] + gain)
+        left = self._fullness(top, self._used[top.row] - amounts, contested)
+        return left >= self._fullness(against, self._used[against.row] + taking, contested)
+
+    def _fullness(self, queue: Queue, used: Ints, of: Flags) -> float:
+        """The largest part of its entitlement that so much is, of any of these resources."""
+        self.deserved(queue.name)
+        filled = self._entitled[queue.name].filled(used, of)
+        for resource, weight in self._weights:
+            column = self._columns.column.get(resource)
+            if column is not None and of[column]:
+                filled[int(np.count_nonzero(of[:column]))] *= weight / 1000
+        return float(filled.max(initial=0.0))
 
     def outranks(self, name: str, other: str) -> int | None:
         """Whether the queue's branch of the tree counts more than the other's (1), or less (-1).
