@@ -1,6 +1,7 @@
 """Asks a real API server everything in tests/golden and writes its answers down.
 
-`python -m tests.kubernetes.record`, after a change of the table or of the pinned versions.
+`python -m tests.kubernetes.record [CONVERSATION...]`, after a change of the table or of the pinned
+versions.
 """
 
 from __future__ import annotations
@@ -66,8 +67,10 @@ async def _accounted(connection: Connection, namespace: str) -> None:
                 await asyncio.sleep(0.1)
 
 
-async def _record(plane: Plane) -> None:
+async def _record(plane: Plane, chosen: list[str]) -> None:
     for conversation in CONVERSATIONS:
+        if chosen and conversation.name not in chosen:
+            continue
         given = await answers(plane, conversation)
         recordings.write(conversation.name, given)
         print(f"{conversation.name}: {len(given)} answers", file=sys.stderr)
@@ -81,7 +84,7 @@ def main() -> int:
             plane.start()
             prepare(plane)
             plane.controller_manager.start()
-            asyncio.run(_record(plane))
+            asyncio.run(_record(plane, sys.argv[1:]))
         finally:
             plane.stop()
     return 0

@@ -63,9 +63,10 @@ class Connection:
         name: str,
         namespace: str = "",
         *,
+        subresource: str | None = None,
         model: type[T] = dict,  # type: ignore[assignment]
     ) -> T:
-        answer = await self._sender.read(object_path(kind, namespace, name))
+        answer = await self._sender.read(object_path(kind, namespace, name, subresource))
         return decode(answer.body, model)
 
     async def list(

@@ -74,6 +74,9 @@ JOB = Kind("batch", "v1", "Job", "jobs", True, (), ("all",))
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), ("all",))
 REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", True, ("rs",), ("all",))
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
+POD_DISRUPTION_BUDGET = Kind(
+    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",)
+)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
@@ -115,11 +118,6 @@ SELF_SUBJECT_REVIEW = Kind(
     "authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", False
 )
 TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", False)
-
-# Read, where it is served.
-POD_DISRUPTION_BUDGET = Kind(
-    "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True, ("pdb",)
-)
 
 # Written to a part of an object.
 BINDING = Kind("", "v1", "Binding", "bindings")
@@ -176,6 +174,7 @@ BUILT_IN: tuple[Kind, ...] = (
     DEPLOYMENT,
     REPLICA_SET,
     PRIORITY_CLASS,
+    POD_DISRUPTION_BUDGET,
     LEASE,
     ROLE,
     ROLE_BINDING,

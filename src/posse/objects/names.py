@@ -42,7 +42,7 @@ def dns_label_problems(name: str) -> list[str]:
                 "a lowercase RFC 1123 label must consist of lower case alphanumeric characters "
                 f"or '-', {_ENDS}"
             )
-            wrong.append(_by_regex(words, _LABEL, "my-name", "123-abc"))
+            wrong.append(by_regex(words, _LABEL, "my-name", "123-abc"))
     return wrong
 
 
@@ -54,7 +54,7 @@ def dns_subdomain_problems(name: str) -> list[str]:
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
             f"'-' or '.', {_ENDS}"
         )
-        wrong.append(_by_regex(words, _SUBDOMAIN, "example.com"))
+        wrong.append(by_regex(words, _SUBDOMAIN, "example.com"))
     return wrong
 
 
@@ -66,7 +66,7 @@ def underscored_subdomain_problems(name: str) -> list[str]:
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
             f"'_', '-' or '.', {_ENDS}"
         )
-        wrong.append(_by_regex(words, rf"{_UNDERSCORED}(\.{_UNDERSCORED})*", "example.com"))
+        wrong.append(by_regex(words, rf"{_UNDERSCORED}(\.{_UNDERSCORED})*", "example.com"))
     return wrong
 
 
@@ -78,7 +78,7 @@ def dns_1035_label_problems(name: str) -> list[str]:
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start "
             "with an alphabetic character, and end with an alphanumeric character"
         )
-        wrong.append(_by_regex(words, _DNS_1035, "my-name", "abc-123"))
+        wrong.append(by_regex(words, _DNS_1035, "my-name", "abc-123"))
     return wrong
 
 
@@ -117,7 +117,7 @@ def label_value_problems(value: str) -> list[str]:
             "a valid label must be an empty string or consist of alphanumeric characters, "
             f"'-', '_' or '.', {_ENDS}"
         )
-        wrong.append(_by_regex(words, f"({_KEY})?", "MyValue", "my_value", "12345"))
+        wrong.append(by_regex(words, f"({_KEY})?", "MyValue", "my_value", "12345"))
     return wrong
 
 
@@ -140,7 +140,7 @@ def config_key_problems(key: str) -> list[str]:
     wrong = _too_long(key, 253)
     if not _IS_CONFIG_KEY.fullmatch(key):
         words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        wrong.append(_by_regex(words, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+        wrong.append(by_regex(words, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     if key in (".", ".."):
         wrong.append(f"must not be '{key}'")
     elif key.startswith(".."):
@@ -184,9 +184,9 @@ def _too_long(name: str, limit: int) -> list[str]:
 
 def _key_words() -> str:
     words = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
-    return _by_regex(words, _KEY, "MyName", "my.name", "123-abc")
+    return by_regex(words, _KEY, "MyName", "my.name", "123-abc")
 
 
-def _by_regex(words: str, regex: str, *examples: str) -> str:
+def by_regex(words: str, regex: str, *examples: str) -> str:
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{words} (e.g. {shown}regex used for validation is '{regex}')"

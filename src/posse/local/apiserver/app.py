@@ -6,7 +6,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from posse.local.apiserver import deleting, logs, negotiation, reading, scaling, statuses, writing
+from posse.local.apiserver import (
+    deleting,
+    evicting,
+    logs,
+    negotiation,
+    reading,
+    scaling,
+    statuses,
+    writing,
+)
 from posse.local.apiserver import subresources as parts
 from posse.local.apiserver.access import Tokens, check_source
 from posse.local.apiserver.bootstrap import bootstrap
@@ -41,7 +50,7 @@ _OBJECT: dict[str, Handler] = {
 _PARTS: dict[str, dict[str, Handler]] = {
     "status": {"GET": reading.get, "PUT": writing.put, "PATCH": writing.patch},
     "binding": {"POST": parts.bind},
-    "eviction": {"POST": parts.evict},
+    "eviction": {"POST": evicting.evict},
     "finalize": {"PUT": parts.finalize},
     "log": {"GET": logs.log},
     "scale": {"GET": scaling.get, "PUT": scaling.put, "PATCH": scaling.patch},

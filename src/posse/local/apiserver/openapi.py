@@ -155,6 +155,8 @@ class _Components:
                 described["x-kubernetes-patch-merge-key"] = field.merge_key
         if field.retains_keys:
             strategies.append("retainKeys")
+        if field.replaced:
+            strategies.append("replace")
         if strategies:
             described["x-kubernetes-patch-strategy"] = ",".join(strategies)
         return described

@@ -16,6 +16,7 @@ from posse.local.apiserver.strategies.pods import Pods
 from posse.local.apiserver.strategies.services import Services
 from posse.local.apiserver.strategies.strategy import Strategy
 from posse.local.apiserver.strategies.workloads import (
+    Budgets,
     Jobs,
     Leases,
     Nodes,
@@ -50,6 +51,7 @@ _STRATEGIES: dict[Kind, Strategy] = {
     kinds.DEPLOYMENT: Workloads(),
     kinds.REPLICA_SET: Workloads(),
     kinds.PRIORITY_CLASS: PriorityClasses(),
+    kinds.POD_DISRUPTION_BUDGET: Budgets(),
     kinds.LEASE: Leases(),
     kinds.EVENT: Put(),
     kinds.LIMIT_RANGE: Put(),

@@ -1,20 +1,20 @@
-"""The parts of objects with a path of their own: binding, eviction, a namespace's finalize.
+"""The parts of objects with a path of their own: binding, a namespace's finalize.
 
-`status` is written like the object itself, in `writing`; logs are in `logs`.
+`status` is written like the object itself, in `writing`; evictions are in `evicting`, logs in
+`logs`.
 """
 
 from __future__ import annotations
 
 from posse.local.apiserver import statuses
 from posse.local.apiserver.cluster import Cluster
-from posse.local.apiserver.deleting import DeleteOptions, check, remove
 from posse.local.apiserver.intake import WriteOptions, read_body, read_object
 from posse.local.apiserver.requests import Request
 from posse.local.apiserver.responses import Reply, json_reply
 from posse.local.apiserver.routing import AnsweredTarget, Target
 from posse.local.apiserver.store import Object, Stored
 from posse.local.apiserver.writing import answer, check_preconditions, replace
-from posse.objects.kinds import BINDING, EVICTION, POD, Kind
+from posse.objects.kinds import BINDING, POD, Kind
 from posse.objects.meta import Key
 from posse.objects.raw import mapping, mappings, text
 from posse.objects.times import rfc3339
@@ -24,7 +24,7 @@ from posse.objects.validating.report import Report
 async def bind(cluster: Cluster, request: Request, target: Target) -> Reply:
     """POST pods/<name>/binding: the only way a pod gets its node, and it gets one once."""
     options = WriteOptions.of(request, "CreateOptions")
-    binding = await _read(request, BINDING)
+    binding = await read_part(request, BINDING)
     name = text(mapping(binding, "metadata"), "name")
     if name != target.name:
         raise statuses.bad_request("name in URL does not match name in Binding object")
@@ -34,31 +34,11 @@ async def bind(cluster: Cluster, request: Request, target: Target) -> Reply:
 async def bind_named(cluster: Cluster, request: Request, target: AnsweredTarget) -> Reply:
     """POST bindings: the pod is the one the binding is named after."""
     options = WriteOptions.of(request, "CreateOptions")
-    binding = await _read(request, BINDING)
+    binding = await read_part(request, BINDING)
     name = text(mapping(binding, "metadata"), "name")
     if not name:
         raise statuses.bad_request("name must be provided")
     return await _bound(cluster, binding, (target.namespace, name), options)
-
-
-async def evict(cluster: Cluster, request: Request, target: Target) -> Reply:
-    """POST pods/<name>/eviction: a deletion that may be refused; here nothing refuses it yet."""
-    options = WriteOptions.of(request, "CreateOptions")
-    eviction = await _read(request, EVICTION)
-    name = text(mapping(eviction, "metadata"), "name")
-    if name != target.name:
-        raise statuses.bad_request("name in URL does not match name in Eviction object")
-    deletion = DeleteOptions.read(eviction.get("deleteOptions") or {})
-    deletion.dry_run = deletion.dry_run or options.dry_run
-    stored = cluster.store.latest(target.resource.name, target.key)
-    if stored is not None and not deletion.dry_run:
-        check(target.kind, stored, deletion)
-        deletion.version = ""
-        replace(cluster, target.resource, stored, _disrupted(cluster, stored.obj))
-    context = cluster.context()
-    outcome = remove(cluster, context, target.resource, target.kind, target.key, deletion)
-    await cluster.durable(outcome.write)
-    return json_reply(statuses.success(201), 201)
 
 
 async def finalize(cluster: Cluster, request: Request, target: Target) -> Reply:
@@ -80,7 +60,7 @@ async def finalize(cluster: Cluster, request: Request, target: Target) -> Reply:
     return await answer(cluster, request, target, outcome, context)
 
 
-async def _read(request: Request, kind: Kind) -> Object:
+async def read_part(request: Request, kind: Kind) -> Object:
     sent = (await read_body(request)).value
     if not isinstance(sent, dict) or sent.get("kind") not in (None, "", kind.kind):
         raise statuses.bad_request(
@@ -137,25 +117,27 @@ def _with_node(cluster: Cluster, pod: Object, binding: Object, node: str) -> Obj
         **pod,
         "metadata": metadata,
         "spec": {**pod["spec"], "nodeName": node},
-        "status": _with_condition(cluster, pod, "PodScheduled"),
+        "status": with_condition(cluster, pod, "PodScheduled"),
     }
 
 
-def _disrupted(cluster: Cluster, pod: Object) -> Object:
-    """Who looks at an evicted pod can tell that it did not fail of itself."""
-    why = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
-    return {**pod, "status": _with_condition(cluster, pod, "DisruptionTarget", **why)}
-
-
-def _with_condition(cluster: Cluster, pod: Object, name: str, **why: str) -> Object:
+def with_condition(cluster: Cluster, pod: Object, name: str, **why: str) -> Object:
+    """The pod's status with a condition that holds; one that held already keeps its time."""
     status = dict(pod.get("status") or {})
+    conditions = list(mappings(status, "conditions"))
+    at = next((i for i, one in enumerate(conditions) if one.get("type") == name), None)
+    known = conditions[at] if at is not None else {}
+    since = known.get("lastTransitionTime") if known.get("status") == "True" else None
     condition = {
         "type": name,
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": rfc3339(cluster.world.now()),
+        "lastTransitionTime": since or rfc3339(cluster.world.now()),
         **why,
     }
-    others = [one for one in mappings(status, "conditions") if one.get("type") != name]
-    status["conditions"] = [*others, condition]
+    if at is None:
+        conditions.append(condition)
+    else:
+        conditions[at] = condition
+    status["conditions"] = conditions
     return status

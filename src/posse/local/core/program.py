@@ -9,6 +9,7 @@ import msgspec
 from posse.controllers.runtime import run_controllers
 from posse.kube.connection import Connection
 from posse.kube.events import Recorder
+from posse.local.core.budgets import budget_controller
 from posse.local.core.claims import claim_controller, volume_controller
 from posse.local.core.collecting import Collector
 from posse.local.core.deployments import deployment_controller
@@ -47,6 +48,7 @@ async def run(config: CoreConfig, connection: Connection, world: World) -> None:
         replica_set_controller(),
         deployment_controller(),
         endpoints_controller(),
+        budget_controller(served),
         claim_controller(),
         volume_controller(),
     )

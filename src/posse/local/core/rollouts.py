@@ -22,8 +22,8 @@ class Replicas(msgspec.Struct, frozen=True):
 
 def bounds(replicas: int, max_surge: Size, max_unavailable: Size) -> tuple[int, int]:
     """(surge, unavailable) in pods. Both zero would never move, so one may then be unavailable."""
-    surge = _scaled(max_surge, replicas, up=True)
-    unavailable = _scaled(max_unavailable, replicas, up=False)
+    surge = scaled(max_surge, replicas, up=True)
+    unavailable = scaled(max_unavailable, replicas, up=False)
     if surge == 0 and unavailable == 0:
         unavailable = 1
     return surge, min(unavailable, replicas) if replicas else unavailable
@@ -67,7 +67,8 @@ def recreating(replicas: int, new: Replicas, old: list[Replicas]) -> dict[str, i
     return sizes
 
 
-def _scaled(size: Size, replicas: int, *, up: bool) -> int:
+def scaled(size: Size, replicas: int, *, up: bool) -> int:
+    """The size in pods; a percentage of `replicas` is rounded up or down to a whole pod."""
     if isinstance(size, int):
         return max(0, size)
     text = size.strip()

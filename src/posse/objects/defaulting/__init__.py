@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from posse.objects import kinds
-from posse.objects.defaulting import access, claims, configs, nodes, pods, services, workloads
+from posse.objects.defaulting import (
+    access,
+    budgets,
+    claims,
+    configs,
+    nodes,
+    pods,
+    services,
+    workloads,
+)
 from posse.objects.defaulting.qos import qos_class
 from posse.objects.defaulting.workloads import job_selector
 from posse.objects.kinds import Kind
@@ -32,6 +41,7 @@ _BY_KIND: dict[Kind, Callable[[Raw], None]] = {
     kinds.RESOURCE_QUOTA: configs.default_resource_quota,
     kinds.ROLE_BINDING: access.default_binding,
     kinds.CLUSTER_ROLE_BINDING: access.default_binding,
+    kinds.POD_DISRUPTION_BUDGET: budgets.default_budget,
     kinds.ENDPOINTS: claims.default_endpoints,
     kinds.ENDPOINT_SLICE: claims.default_endpoint_slice,
     kinds.PERSISTENT_VOLUME: claims.default_volume,

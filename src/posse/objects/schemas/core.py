@@ -9,6 +9,7 @@ from posse.objects.schemas import notation
 from posse.objects.schemas.decoding import decoder
 from posse.objects.schemas.fields import (
     access,
+    budgets,
     claims,
     cluster,
     definitions,
@@ -28,6 +29,7 @@ STRUCTS: dict[str, Struct] = notation.read(
     pods.STRUCTS,
     volumes.STRUCTS,
     workloads.STRUCTS,
+    budgets.STRUCTS,
     cluster.STRUCTS,
     access.STRUCTS,
     definitions.STRUCTS,

@@ -131,6 +131,12 @@ Secret.data: Keys with values in base64.
 Secret.stringData: Keys with values as text; written only, they end up in `data`.
 Secret.type: What the secret is for.
 ServiceAccount: An identity for pods.
+PodDisruptionBudget: How many pods of a kind may be ended on purpose at a time.
+PodDisruptionBudgetSpec.selector: The pods it speaks for; without one, none.
+PodDisruptionBudgetSpec.minAvailable: How many of them, or which part, must stay healthy.
+PodDisruptionBudgetSpec.maxUnavailable: How many may be missing; in place of `minAvailable`.
+PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy: AlwaysAllow lets unhealthy pods go at any time.
+PodDisruptionBudgetStatus.disruptionsAllowed: How many more may be ended now.
 PriorityClass: A name for a priority.
 PriorityClass.value: The priority; higher ones come first.
 PriorityClass.globalDefault: Whether it is that of pods which name none.

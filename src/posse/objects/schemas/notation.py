@@ -13,7 +13,8 @@ One struct a line (indented lines continue it): `Name: field field ...`. A field
 
 and may end in how strategic merge patches treat it: `@key` merges a list of structs by that key,
 `@` alone merges a list of scalars as a set, `~` marks a struct (or a list's elements) whose unnamed
-keys a patch may drop with $retainKeys. A list without `@` is replaced whole.
+keys a patch may drop with $retainKeys, `^` a struct that a patch replaces whole. A list without `@`
+is replaced whole.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import msgspec
 _FIELD = re.compile(
     r"(?P<name>[$\w-]+)(?:#(?P<number>\d+(?:\.\d+)?))?(?P<required>!)?"
     r"(?::(?P<type>[\w\[\]{}]+))?(?P<optional>\?)?(?P<written>=)?"
-    r"(?P<merge>@(?P<key>\w*))?(?P<retain>~)?"
+    r"(?P<merge>@(?P<key>\w*))?(?P<retain>~)?(?P<whole>\^)?"
 )
 
 
@@ -56,6 +57,7 @@ class Field(msgspec.Struct, frozen=True):
     written: bool = False
     merge_key: str | None = None  # "" merges a list of scalars as a set
     retains_keys: bool = False
+    replaced: bool = False
 
 
 class Struct(msgspec.Struct, frozen=True):
@@ -91,6 +93,7 @@ def _field(struct: str, token: str) -> Field:
         written=match["written"] is not None,
         merge_key=match["key"] if match["merge"] else None,
         retains_keys=match["retain"] is not None,
+        replaced=match["whole"] is not None,
     )
 
 

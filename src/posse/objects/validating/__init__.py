@@ -15,6 +15,7 @@ from posse.objects.kinds import Kind
 from posse.objects.raw import Raw
 from posse.objects.validating import (
     access,
+    budgets,
     claims,
     cluster,
     configs,
@@ -58,6 +59,7 @@ _NEW: dict[Kind, _Check] = {
     kinds.CLUSTER_ROLE: access.check_cluster_role,
     kinds.ROLE_BINDING: access.check_role_binding,
     kinds.CLUSTER_ROLE_BINDING: access.check_cluster_role_binding,
+    kinds.POD_DISRUPTION_BUDGET: budgets.check_budget,
     kinds.ENDPOINTS: endpoints.check_endpoints,
     kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice,
     kinds.PERSISTENT_VOLUME: claims.check_volume,
@@ -92,6 +94,7 @@ _REPORTED: dict[Kind, _CheckChange] = {
     kinds.DEPLOYMENT: reported.check_replicas,
     kinds.REPLICA_SET: reported.check_replicas,
     kinds.NODE: reported.check_node_status,
+    kinds.POD_DISRUPTION_BUDGET: budgets.check_budget_status,
 }
 
 

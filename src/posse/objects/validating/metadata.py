@@ -9,7 +9,7 @@ from posse.objects.validating.report import Report
 
 ANNOTATIONS_LIMIT = 256 * 1024
 
-_RBAC = "rbac.authorization.k8s.io"
+_FREELY_NAMED = ("rbac.authorization.k8s.io", "policy")
 _STRICT_ABOUT_FINALIZERS = ("", "apps", "batch", "scheduling.k8s.io")
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
@@ -80,13 +80,13 @@ def check_metadata_update(report: Report, new: Raw, old: Raw) -> None:
 def name_rule(kind: Kind) -> names.NameRule:
     if kind in (NAMESPACE, SERVICE):
         return names.dns_label_problems
-    if kind.group == _RBAC:
+    if kind.group in _FREELY_NAMED:
         return _path_segment_problems
     return names.dns_subdomain_problems
 
 
 def _path_segment_problems(name: str) -> list[str]:
-    """Roles and bindings are named freely, as long as the name can stand in a URL."""
+    """Roles, bindings and budgets are named freely, as long as the name can stand in a URL."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{mark}'" for mark in "/%" if mark in name]

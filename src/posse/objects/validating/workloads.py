@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from posse.objects import names
 from posse.objects.raw import Raw, mapping, mappings, number, strings, text
 from posse.objects.validating.placement import check_selector, selects
 from posse.objects.validating.pods import check_template
 from posse.objects.validating.report import Report, same
+from posse.objects.validating.shares import amount, check_at_most_all, check_count_or_percent
 
 _COUNTS = (
     "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
@@ -18,7 +16,6 @@ _COUNTS = (
 _FIXED = (
     "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy",
 )  # fmt: skip
-_PERCENT = re.compile("[0-9]+%")
 _INDEXED_LIMIT = 100_000
 _MISMATCH = "`selector` does not match template `labels`"
 
@@ -218,33 +215,12 @@ def _check_strategy(report: Report, strategy: Raw) -> None:
             mapping(rolling).get("maxUnavailable"),
         )
         field = "spec.strategy.rollingUpdate"
-        _check_count_or_percent(report, unavailable, f"{field}.maxUnavailable")
-        _check_count_or_percent(report, surge, f"{field}.maxSurge")
-        if _amount(unavailable) == 0 and _amount(surge) == 0:
+        check_count_or_percent(report, unavailable, f"{field}.maxUnavailable")
+        check_count_or_percent(report, surge, f"{field}.maxSurge")
+        if amount(unavailable) == 0 and amount(surge) == 0:
             detail = "may not be 0 when `maxSurge` is 0"
             report.invalid(f"{field}.maxUnavailable", unavailable, detail)
-        if isinstance(unavailable, str) and _amount(unavailable) > 100:
-            detail = "must not be greater than 100%"
-            report.invalid(f"{field}.maxUnavailable", unavailable, detail)
+        check_at_most_all(report, unavailable, f"{field}.maxUnavailable")
     else:
         shown = {"Type": kind, "RollingUpdate": rolling}
         report.unsupported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
-
-
-def _check_count_or_percent(report: Report, value: Any, field: str) -> None:
-    if isinstance(value, str):
-        if not _PERCENT.fullmatch(value):
-            report.invalid(
-                field,
-                value,
-                "a valid percent string must be a numeric string followed by an ending '%' (e.g. "
-                "'1%',  or '93%', regex used for validation is '[0-9]+%')",
-            )
-    elif isinstance(value, int):
-        report.not_negative(field, value)
-
-
-def _amount(value: Any) -> int:
-    if isinstance(value, str):
-        return int(value[:-1]) if _PERCENT.fullmatch(value) else 0
-    return value if isinstance(value, int) else 0

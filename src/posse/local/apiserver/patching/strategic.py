@@ -42,7 +42,8 @@ def merge(target: Map, patch: Map, of: Type | None) -> Map:
 
 def _merge_member(target: Map, key: str, value: Any, field: Field | None) -> None:
     present = target.get(key)
-    if isinstance(present, dict) and isinstance(value, dict):
+    replaced = field is not None and field.replaced
+    if isinstance(present, dict) and isinstance(value, dict) and not replaced:
         target[key] = merge(present, value, field.type if field else None)
     elif isinstance(present, list) and isinstance(value, list):
         target[key] = _merge_lists(present, value, field)

@@ -35,6 +35,14 @@ class Quotas(Strategy):
     returns_deleted = True
 
 
+class Budgets(Strategy):
+    """Whoever writes one has read it: a budget is not overwritten unseen."""
+
+    status_apart = True
+    counts_generations = True
+    unconditional_update = False
+
+
 class Nodes(Strategy):
     """A node is created by its agent, which already knows its status."""
 

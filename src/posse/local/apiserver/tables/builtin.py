@@ -21,6 +21,7 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
         kinds.EVENT: cluster.EVENTS,
         kinds.RESOURCE_QUOTA: cluster.RESOURCE_QUOTAS,
         kinds.PRIORITY_CLASS: cluster.PRIORITY_CLASSES,
+        kinds.POD_DISRUPTION_BUDGET: workloads.BUDGETS,
         kinds.LEASE: cluster.LEASES,
         kinds.ROLE_BINDING: cluster.BINDINGS,
         kinds.CLUSTER_ROLE_BINDING: cluster.BINDINGS,

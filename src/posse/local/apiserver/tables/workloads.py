@@ -1,4 +1,4 @@
-"""Jobs, Deployments and ReplicaSets in a table."""
+"""Jobs, Deployments, ReplicaSets and disruption budgets in a table."""
 
 from __future__ import annotations
 
@@ -84,5 +84,24 @@ REPLICA_SETS = Layout(
         Column("Ready", _count("status", "readyReplicas"), type="integer"),
         AGE,
         *TEMPLATE,
+    )
+)
+
+
+def _share(name: str) -> Any:
+    def read(budget: Object, now: float) -> str:
+        value = mapping(budget, "spec").get(name)
+        return "N/A" if value is None else str(value)
+
+    return read
+
+
+BUDGETS = Layout(
+    (
+        NAME,
+        Column("Min Available", _share("minAvailable")),
+        Column("Max Unavailable", _share("maxUnavailable")),
+        Column("Allowed Disruptions", _count("status", "disruptionsAllowed"), type="integer"),
+        AGE,
     )
 )
