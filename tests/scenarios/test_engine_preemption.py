@@ -577,6 +577,14 @@ def labelled(team: Team, **labels: str) -> Team:
     return Team(team.group, [replace(each, labels=labels) for each in team.pods])
 
 
+def protected(team: Team, *pods: str) -> Team:
+    """Of these pods the budget speaks."""
+    return Team(
+        team.group,
+        [replace(each, labels={"app": "x"}) if each.uid in pods else each for each in team.pods],
+    )
+
+
 BUDGETS = [
     Scenario(
         "a budget that allows all of a gang lets it end",
@@ -637,6 +645,28 @@ BUDGETS = [
         nodes=nodes(1, gpus=8),
         budgets=[BudgetFacts("team", "b", CPU_BUDGET, 5), BudgetFacts("team", "c", CPU_BUDGET, 5)],
         gangs=[labelled(low("old", "node-0"), app="x"), gang("new", workers=1, gpus=8, priority=5)],
+        expect=[waits("new")],
+    ),
+    Scenario(
+        "of those that a gang can spare one ends that its budget lets go, though another is younger",
+        nodes=nodes(1, gpus=2),
+        budgets=[BudgetFacts("team", "b", CPU_BUDGET, 0)],
+        gangs=[
+            protected(low("old", "node-0", "node-0", gpus=1, least=1), "old-worker-1"),
+            gang("new", workers=1, gpus=1, priority=5),
+        ],
+        expect=[evicts("new", {"old": ["old-worker-0"]}), waits("new", reason=RESERVED)],
+    ),
+    Scenario(
+        "nobody ends where a budget keeps the only ones that a gang could spare, and with them all",
+        nodes=nodes(1, gpus=2),
+        budgets=[BudgetFacts("team", "b", CPU_BUDGET, 0)],
+        gangs=[
+            protected(
+                low("old", "node-0", "node-0", gpus=1, least=1), "old-worker-0", "old-worker-1"
+            ),
+            gang("new", workers=1, gpus=1, priority=5),
+        ],
         expect=[waits("new")],
     ),
     Scenario(

@@ -43,6 +43,11 @@ class Budgets:
             if each.selector is not None and each.selector.matches(labels)
         ]
 
+    def allow(self, member: Member) -> bool:
+        """Whether it might be ended alone; a pod of two budgets cannot, see `Ledger.spend`."""
+        budgets = self.of(member) if self._facts else []
+        return not budgets or (len(budgets) == 1 and budgets[0].allowed > 0)
+
     def ledger(self, leaving: Iterable[Member]) -> Ledger:
         """What is left of the budgets, given who was let go and is not known to go yet."""
         ledger = Ledger(self)

@@ -116,7 +116,7 @@ class Quarry:
             if gang.facts is not None and not spared(gang, self._policy):
                 fresh = fresh_until(gang, self._policy, self._now)
                 if fresh is None:
-                    units = units_of(gang, self._now)
+                    units = units_of(gang, self._now, self._view.budgets)
                 elif fresh < float("inf"):
                     self._view.hunting.fresh[gang.key] = fresh
             self._pieces[gang.key] = units

@@ -17,6 +17,7 @@ from posse.engine.columns import Ints
 from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang, Hold, Member, made
 from posse.engine.policy import Policy
+from posse.engine.preemption.budgets import Budgets
 from posse.engine.resources import is_device
 
 # Priority, GPU-seconds lost, pods, youth; then what makes no two of them equal.
@@ -92,8 +93,11 @@ def spared(gang: Gang, policy: Policy) -> bool:
     return not facts.preemptable or evictions >= policy.most_evictions
 
 
-def units_of(gang: Gang, now: float) -> list[Unit]:
-    """The gang in pieces, the cheapest first; none if none of its members is to stay anyway."""
+def units_of(gang: Gang, now: float, budgets: Budgets) -> list[Unit]:
+    """The gang in pieces, the cheapest first; none if none of its members is to stay anyway.
+
+    Whom a budget keeps from ending is not spared to others in place of a fellow that could end.
+    """
     facts = gang.facts
     assert facts is not None
     seated = gang.muster.seated
@@ -116,7 +120,7 @@ def units_of(gang: Gang, now: float) -> list[Unit]:
     if facts.severable:
         ending = [member for member in _last_first(seated) if member.facts.preemptable]
         return [unit([member], at) for at, member in enumerate(ending)]
-    spare = spare_members(gang)
+    spare = spare_members(gang, [member for member in seated if budgets.allow(member)])
     pieces = [unit([member], at) for at, member in enumerate(spare)]
     if all(member.facts.preemptable for member in gang.members.values()):
         leave = {id(member) for member in spare}
