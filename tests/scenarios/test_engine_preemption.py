@@ -648,7 +648,7 @@ BUDGETS = [
         expect=[waits("new")],
     ),
     Scenario(
-        "of those that a gang can spare one ends that its budget lets go, though another is younger",
+        "of those that a gang can spare one ends that its budget lets go, not just the youngest",
         nodes=nodes(1, gpus=2),
         budgets=[BudgetFacts("team", "b", CPU_BUDGET, 0)],
         gangs=[

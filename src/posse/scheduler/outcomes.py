@@ -20,6 +20,7 @@ from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.scheduler.committing import Order
 from posse.scheduler.inbox import Inbox
+from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.quarantine import Records
 from posse.scheduler.reading.reader import Reader
@@ -117,6 +118,12 @@ class Outcomes:
 
     def started(self, gang: str, seats: Sequence[Seat]) -> None:
         self._setbacks.pop(gang, None)
+        if is_alone(gang):
+            # kube-scheduler's words, as others look for them.
+            (seat,) = seats
+            message = f"Successfully assigned {seat.pod} to {seat.node}"
+            self._tell(gang, SCHEDULED, message, warning=False)
+            return
         nodes = len({seat.node for seat in seats})
         message = f"bound {_counted(len(seats), 'pod')} to {_counted(nodes, 'node')}"
         self._tell(gang, SCHEDULED, message, warning=False)

@@ -34,6 +34,8 @@ from posse.world import World
 
 SCHEDULED = "Scheduled"
 UNSCHEDULABLE = "Unschedulable"
+# Of events on pods without a group.
+FAILED = "FailedScheduling"
 MALFORMED = "Malformed"
 NOT_SUPPORTED = "NotSupported"
 

@@ -32,6 +32,7 @@ from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.quarantine import Records
 from posse.scheduler.reading.reader import Reader
 from posse.scheduler.standing import (
+    FAILED,
     Waiting,
     group_status,
     pod_condition,
@@ -214,7 +215,8 @@ class Statuses:
         return first + self._settle
 
     def _announce(self, muster: Muster, why: Waiting) -> None:
-        """One event, on the PodGroup, or on the pod that is a group of one.
+        """One event, on the PodGroup, or on the pod that is a group of one: there in the word
+        that kube-scheduler has for it, which people and tools look for.
 
         What an earlier leader has already said is on the object, and is not said again.
         """
@@ -222,7 +224,7 @@ class Statuses:
         if group is not None and not muster.problem and not _says(group, why):
             self._events.record(group, why.reason, why.sentence, warning=True, kind=muster.kind)
         if member is not None and said_of(member.pod) != (why.reason, why.sentence):
-            self._events.record(member.pod, why.reason, why.sentence, warning=True, kind=POD)
+            self._events.record(member.pod, FAILED, why.sentence, warning=True, kind=POD)
 
     async def _write_group(self, muster: Muster, why: Waiting | None) -> None:
         group = muster.group

@@ -189,8 +189,8 @@ async def test_plain_pods_are_groups_of_one(rig: Rig) -> None:
         await rig.settle()
         assert rig.api.placed() == {"a": "n0"}
         assert rig.api.condition("pods", "b0", "PodScheduled")["reason"] == "Unschedulable"
-        assert rig.events("a") == [("Scheduled", "bound 1 pod to 1 node")]
-        assert [reason for reason, _ in rig.events("b0")] == ["Unschedulable"]
+        assert rig.events("a") == [("Scheduled", "Successfully assigned ns/a to n0")]
+        assert [reason for reason, _ in rig.events("b0")] == ["FailedScheduling"]
 
 
 async def test_pods_of_other_schedulers_only_take_room(rig: Rig) -> None:
