@@ -60,9 +60,8 @@ class Seating:
         self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
         self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
         # Where among them the devices are.
-        devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
-        self._devices: Rows = np.array(devices, np.intp)
-        self.asks_devices = bool(devices)
+        self._devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
+        self.asks_devices = bool(self._devices)
         self._table = columns
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)
@@ -94,16 +93,17 @@ class Seating:
             self._grade = np.pad(self._grade, (0, room))
         self.eligibility.refresh()
         free = table.free_at(rows, self.columns)
-        seats = (free // self.amounts).min(axis=1)
-        seats[(seats < 0) | ~self.eligibility.at(rows)] = 0
-        self._total += int(seats.sum() - self._seats[rows].sum())
+        seats = np.maximum((free // self.amounts).min(axis=1), 0) * self.eligibility.at(rows)
+        self._total += int((seats - self._seats[rows]).sum())
         self._seats[rows] = seats
         self._grade[rows] = self._grades(rows, free)
 
     def _grades(self, rows: Rows, free: Ints) -> Ints:
         """Lower is better: free devices of the kinds asked for; or of any, where none is."""
         if self.asks_devices:
-            left: Ints = free[:, self._devices].sum(axis=1)
+            left: Ints = free[:, self._devices[0]].copy()
+            for device in self._devices[1:]:
+                left += free[:, device]
             return left
         devices = np.array(
             [at for resource, at in self._table.column.items() if is_device(resource)], np.intp

@@ -51,12 +51,11 @@ class Ledger:
         self._charges: dict[str, Charge] = {}
         self._unsettled: dict[str, Gang] = {}
         self._tentative: list[tuple[str, Ints]] = []
-        # Row by row, as `Queue.row` says: what each uses, asks for in all, may use at most, may
-        # still use; what is guaranteed to it, what it is short of that, and those below it.
+        # Row by row, as `Queue.row` says: what each uses, asks for in all, may use at most; what
+        # is guaranteed to it, what it is short of that, and those below it.
         self._used: Ints = np.zeros((1, 8), np.int64)
         self._asked: Ints = np.zeros((1, 8), np.int64)
         self._most: Ints = np.zeros((1, 8), np.int64)
-        self._left: Ints = np.zeros((1, 8), np.int64)
         self._kept: Ints = np.zeros((1, 8), np.int64)
         self._unmet: Ints = np.zeros((1, 8), np.int64)
         self._unmet_below: Ints = np.zeros((1, 8), np.int64)
@@ -259,7 +258,6 @@ class Ledger:
     def _use(self, chain: Rows, by: Ints) -> None:
         """A queue and its ancestors use so much more, or less."""
         self._used[chain] += by
-        self._left[chain] -= by
         self.clock += 1
         if self._guaranteed:
             self._meet(chain.tolist())
@@ -270,15 +268,16 @@ class Ledger:
         A queue is short of what it lacks itself or of what those below it lack together, whichever
         is more.
         """
+        kept, used, unmet, below = self._kept, self._used, self._unmet, self._unmet_below
         for column in self._guaranteed:
             for at, row in enumerate(chain):
-                lacks = self._kept[row, column] - self._used[row, column]
-                short = max(lacks, self._unmet_below[row, column], 0)
-                by = short - self._unmet[row, column]
+                lacks = kept.item(row, column) - used.item(row, column)
+                short = max(lacks, below.item(row, column), 0)
+                by = short - unmet.item(row, column)
                 if by:
-                    self._unmet[row, column] = short
+                    unmet[row, column] = short
                     if at + 1 < len(chain):
-                        self._unmet_below[chain[at + 1], column] += by
+                        below[chain[at + 1], column] += by
 
     def _build(self, width: int, *asked_about: str) -> None:
         """The tree as the facts have it, and every gang's charge in its place."""
@@ -303,7 +302,6 @@ class Ledger:
             self._asked[chain, :had] += charge.asked
         for name, amounts in self._tentative:
             self._used[self._queues[name].chain, : len(amounts)] += amounts
-        self._left = self._most - self._used
         self._unmet, self._unmet_below = np.zeros(size, np.int64), np.zeros(size, np.int64)
         if self._guaranteed:
             for queue in reversed(ordered):

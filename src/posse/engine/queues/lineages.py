@@ -31,6 +31,7 @@ class Queue:
     facts: QueueFacts
     row: int
     described: bool
+    name: str = field(init=False)
     parent: Queue | None = None
     children: list[Queue] = field(default_factory=list)
     chain: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -44,9 +45,8 @@ class Queue:
     rows_below: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     weight_below: int = 0
 
-    @property
-    def name(self) -> str:
-        return self.facts.name
+    def __post_init__(self) -> None:
+        self.name = self.facts.name
 
     @property
     def weight(self) -> int:

@@ -15,7 +15,8 @@ from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.placement.demands import Demand
 from posse.engine.placement.shortfalls import Quota
-from posse.engine.queues.tree import Flags, Limit
+from posse.engine.queues.limits import Limit
+from posse.engine.queues.tree import Flags
 from posse.engine.resources import amount, count, words
 from posse.engine.verdicts.wording import are
 from posse.engine.view import View
@@ -74,13 +75,9 @@ class Budget:
         over: Flags = (asked > 0) & (asked > self.left)
         return over
 
-    def limit(self, asked: Ints) -> Limit | None:
+    def limit(self, asked: Ints, over: Flags) -> Limit:
         """What stands against so much in all; to be asked before any was taken."""
-        over = self.over(asked)
-        if not over.any():
-            return None
-        kept = np.zeros_like(asked) if self._kept is None else self._kept
-        return self._tree.limit(self._queue, over, asked, kept)
+        return self._tree.limit(self._queue, over, asked, self._kept)
 
 
 def budget_of(view: View, gang: Gang) -> Budget | None:
@@ -143,20 +140,18 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
     assert gang.facts is not None
     budget.asked = asked_by(view, demands)
     asked = at_least(view, gang, budget.asked)
-    if not budget.over(asked).any():
-        return None
-    if economise(budget, demands, need):
+    over = budget.over(asked)
+    if over.any() and economise(budget, demands, need):
         budget.asked = asked_by(view, demands)
         asked = at_least(view, gang, budget.asked)
-    return stopped_by(view, gang, budget, asked)
+        over = budget.over(asked)
+    return _stopped_by(view, gang, budget, asked, over) if over.any() else None
 
 
-def stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints) -> Quota | None:
+def _stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags) -> Quota:
     """The quota that so much in all would exceed."""
     assert gang.facts is not None
-    limit = budget.limit(asked)
-    if limit is None:
-        return None
+    limit = budget.limit(asked, over)
     binding = None if limit.queue is None else limit.queue.name
     return Quota(_verdict(limit, gang.facts.queue), binding, view.tree.clock)
 
@@ -168,8 +163,9 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
     for demand in denied:
         one = np.zeros_like(budget.left)
         one[demand.seating.columns] = demand.seating.amounts
-        quota = stopped_by(view, gang, budget, one)
-        if quota is not None and demand.total():
+        over = budget.over(one)
+        if over.any() and demand.total():
+            quota = _stopped_by(view, gang, budget, one, over)
             number = sum(each.most for each in wanting)
             told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
             verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)

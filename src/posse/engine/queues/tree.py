@@ -11,30 +11,13 @@ from posse.engine.columns import Columns, Ints
 from posse.engine.facts import Requests
 from posse.engine.fit.totals import Totals
 from posse.engine.queues.ledgers import UNLIMITED, Ledger
+from posse.engine.queues.limits import Bounds, Limit
 from posse.engine.queues.lineages import Queue, branches
+from posse.engine.queues.moments import Moment
 from posse.engine.queues.sharing import fill
 from posse.engine.resources import gravity
 
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What keeps a gang from more: `resource`, of which `room` is left to it.
-
-    `queue` is the one whose capability binds; None: what is kept for the `keepers` binds, of what
-    is free in the cluster, or `inside` of what a queue above may use.
-    """
-
-    resource: str
-    asked: int
-    room: int
-    queue: Queue | None = None
-    most: int = 0
-    used: int = 0
-    free: int = 0
-    keepers: tuple[str, ...] = ()
-    inside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,37 +45,32 @@ class QueueTree(Ledger):
         # One over what the cluster has of each resource, weighed.
         self._scale: NDArray[np.float64] = np.zeros(8)
         self._scaled_at = (-1, 0)
-        self._deserved: dict[str, Ints] = {}
-        self._entitled: dict[str, Entitlement] = {}
-        self._deserved_at = (-1, -1)
-        self._roomy: dict[int, Ints] = {}
-        self._roomy_at = (-1, -1)
-        self._standing: dict[int, tuple[int, bool, float]] = {}
-        self._standing_at: tuple[int, int, Requests] = (-1, -1, ())
-        self._beyond: dict[int, Flags] = {}
-        self._beyond_at = (-1, -1)
-        self._branching: dict[tuple[str, str], tuple[list[Queue], list[Queue]]] = {}
-        self._branching_at = -1
+        self._deserved: Moment[str, Ints] = Moment()
+        self._entitled: Moment[str, Entitlement] = Moment()
+        self._rooms: Moment[int, Ints] = Moment()
+        self._bounds: Moment[tuple[int, int], Bounds] = Moment()
+        self._standing: Moment[int, tuple[int, bool, float]] = Moment()
+        self._beyond: Moment[int, Flags] = Moment()
+        self._branching: Moment[tuple[str, str], tuple[list[Queue], list[Queue]]] = Moment()
 
     # -- limits ------------------------------------------------------------------------------
 
     def room(self, name: str) -> Ints:
         """How much more the queue may take of each resource, whether or not nodes have it."""
         queue = self.queue(name)
-        now = (self.clock, self._columns.clock)
-        if self._roomy_at != now:
-            self._roomy_at, self._roomy = now, {}
-        known = self._roomy.get(queue.row)
-        if known is None:
-            known = self._roomy[queue.row] = self._room_of(queue)
-        return known.copy()
+        rooms = self._rooms.known((self.clock, self._columns.clock))
+        room = rooms.get(queue.row)
+        if room is None:
+            room = rooms[queue.row] = self._room_of(queue)
+        return room.copy()
 
     def _room_of(self, queue: Queue) -> Ints:
-        room: Ints = self._left[queue.chain].min(axis=0)
+        left = self._most[queue.chain] - self._used[queue.chain]
+        room: Ints = left.min(axis=0)
         if self._guaranteed and np.count_nonzero(self._unmet[0]):
             inside = self._kept_inside(queue)
             if len(inside):
-                room = np.minimum(room, (self._left[queue.above] - inside).min(axis=0))
+                room = np.minimum(room, (left[1:] - inside).min(axis=0))
                 kept = inside[-1]
                 room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
         return room
@@ -105,49 +83,43 @@ class QueueTree(Ledger):
         """Whether anything limits the queue at all."""
         return self.queue(name).bounded or bool(self._guaranteed)
 
-    def limit(self, name: str, over: Flags, asked: Ints, kept: Ints) -> Limit:
+    def limit(self, name: str, over: Flags, asked: Ints, kept: Ints | None) -> Limit:
         """The limit that so much more exceeds, the gravest resource of those over it in front.
 
         `kept` of what is used is the asker's own.
         """
         queue = self.queue(name)
         resource, column = self._gravest(over)
-        amount, own = int(asked[column]), int(kept[column])
-        for each in reversed(list(queue.lineage())):
-            most = int(self._most[each.row, column])
-            used = int(self._used[each.row, column]) - own
-            if used + amount > most:
-                return Limit(resource, amount, most - used, each, most, used)
-        for each, kept_there in zip(queue.above, self._kept_inside(queue)[:, column], strict=True):
-            left = int(self._left[each, column]) + own
-            if amount > left - int(kept_there):
-                whole = next(up for up in queue.lineage() if up.row == each)
-                room = left - int(kept_there)
-                keepers = self._keepers(queue, column, whole)
-                return Limit(resource, amount, room, free=left, keepers=keepers, inside=whole.name)
-        free = int(self._totals.free()[column]) + own
-        room = free - int(self._kept_inside(queue)[-1, column])
-        keepers = self._keepers(queue, column)
-        return Limit(resource, amount, room, free=free, keepers=keepers)
+        known = self._bounds.known((self.clock, self._columns.clock))
+        bounds = known.get((queue.row, column))
+        if bounds is None:
+            bounds = known[queue.row, column] = self._bounds_of(queue, column)
+        own = 0 if kept is None else int(kept[column])
+        return bounds.limit(resource, int(asked[column]), own)
+
+    def _bounds_of(self, queue: Queue, column: int) -> Bounds:
+        bounds = Bounds()
+        inside = self._kept_inside(queue)[:, column].tolist()
+        keepers: list[str] = []
+        for each, kept in zip(queue.lineage(), [0, *inside], strict=True):
+            most, used = int(self._most[each.row, column]), int(self._used[each.row, column])
+            bounds.capabilities.insert(0, (each, most, used))
+            if each is not queue:
+                left = self._totals.free()[column] if each is self._top else most - used
+                bounds.guarantees.append((each, int(left), kept, tuple(sorted(keepers))))
+            if each.parent is not None:
+                unmet = self._unmet[each.parent.rows_below, column].tolist()
+                keepers += [
+                    sibling.name
+                    for sibling, lacks in zip(each.parent.children, unmet, strict=True)
+                    if sibling is not each and lacks > 0
+                ]
+        return bounds
 
     def _gravest(self, over: Flags) -> tuple[str, int]:
         names = [r for r, column in self._columns.column.items() if over[column]]
         resource = min(names, key=gravity)
         return resource, self._columns.column[resource]
-
-    def _keepers(self, queue: Queue, column: int, whole: Queue | None = None) -> tuple[str, ...]:
-        """For whom something is kept, of those inside of the whole."""
-        found: list[str] = []
-        for each in queue.lineage():
-            if each is whole:
-                break
-            if each.parent is not None:
-                found += [
-                    sibling.name
-                    for sibling in each.parent.children
-                    if sibling is not each and self._unmet[sibling.row, column] > 0
-                ]
-        return tuple(sorted(found))
 
     def _kept_inside(self, queue: Queue) -> Ints:
         """What is kept, inside of each queue above this one, for others than it and its own."""
@@ -214,9 +186,8 @@ class QueueTree(Ledger):
         """What is due to the queue of each resource: said, else by weight of what is left."""
         queue = self.queue(name)
         now = (self._wanted_at, self._columns.last_altered)
-        if self._deserved_at != now:
-            self._deserved, self._entitled = {}, {}
-            self._deserved_at = now
+        self._deserved.known(now)
+        self._entitled.known(now)
         return self._due(queue)
 
     def _due(self, queue: Queue) -> Ints:
@@ -287,13 +258,11 @@ class QueueTree(Ledger):
 
     def standing(self, queue: Queue) -> tuple[int, bool, float]:
         """Its place beside its siblings: smaller is served earlier."""
-        now = (self.clock, self._columns.last_altered, self._weights)
-        if self._standing_at != now:
-            self._standing_at, self._standing = now, {}
-        known = self._standing.get(queue.row)
-        if known is None:
-            known = self._standing[queue.row] = self._standing_of(queue)
-        return known
+        known = self._standing.known((self.clock, self._columns.last_altered, self._weights))
+        standing = known.get(queue.row)
+        if standing is None:
+            standing = known[queue.row] = self._standing_of(queue)
+        return standing
 
     def _standing_of(self, queue: Queue) -> tuple[int, bool, float]:
         used = self._used[queue.row]
@@ -370,19 +339,16 @@ class QueueTree(Ledger):
 
     def _branches(self, name: str, other: str) -> tuple[list[Queue], list[Queue]]:
         one, another = self.queue(name), self.queue(other)
-        if self._branching_at != self._built_at:
-            self._branching_at, self._branching = self._built_at, {}
-        found = self._branching.get((name, other))
+        known = self._branching.known(self._built_at)
+        found = known.get((name, other))
         if found is None:
-            found = self._branching[name, other] = branches(one, another)
+            found = known[name, other] = branches(one, another)
         return found
 
     def _beyond_due(self, queue: Queue) -> Flags:
         """Of which resources it uses more than it deserves."""
-        now = (self.clock, self._columns.last_altered)
-        if self._beyond_at != now:
-            self._beyond_at, self._beyond = now, {}
-        found = self._beyond.get(queue.row)
-        if found is None:
-            found = self._beyond[queue.row] = self._used[queue.row] > self.deserved(queue.name)
-        return found
+        known = self._beyond.known((self.clock, self._columns.last_altered))
+        beyond = known.get(queue.row)
+        if beyond is None:
+            beyond = known[queue.row] = self._used[queue.row] > self.deserved(queue.name)
+        return beyond
