@@ -16,6 +16,7 @@ from posse.engine.placement.placing import Placement, start
 from posse.engine.policy import Policy
 from posse.engine.preemption import preempting
 from posse.engine.preemption.preempting import give_up_overdue, preempt
+from posse.engine.queues.lining import call_up, held_up
 from posse.engine.queues.ordering import in_order
 from posse.engine.repair import healing
 from posse.engine.repair.healing import heal
@@ -54,12 +55,15 @@ def cycle(
 
 
 def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]:
-    """In order; again, where what was kept back from them has become less by that."""
+    """In order; again, where a line has moved, or less is kept back from them by that."""
+    call_up(view)
     yield from renew(view, policy, now)
     while True:
         lessened = view.shadows.lessened
         for gang in in_order(view, policy):
-            outcome = refusal(view, gang) or place_in_turn(view, gang, policy, now)
+            outcome = (
+                refusal(view, gang) or held_up(view, gang) or place_in_turn(view, gang, policy, now)
+            )
             if isinstance(outcome, Placement):
                 rank = gang.rank
                 yield start(view, gang, outcome)
@@ -68,7 +72,7 @@ def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]
                 view.shortfalls.record(gang, outcome)
                 yield from reserve(view, gang, policy, now)
         yield from renew(view, policy, now)
-        if view.shadows.lessened == lessened:
+        if not call_up(view) and view.shadows.lessened == lessened:
             return
 
 

@@ -241,6 +241,8 @@ class QueueFacts(Struct, frozen=True):
     guarantee: Requests = ()
     deserved: Requests = ()
     capability: Requests = ()
+    # Whether who comes first must have started before the next one does.
+    fifo: bool = False
     # The namespaces whose gangs may use it; None: those that may use its parent.
     namespaces: tuple[str, ...] | None = None
     # Why nothing new may start in it: it says something that nobody can read.

@@ -67,6 +67,8 @@ class View:
         self.shadows = Shadows(self.columns)
         self.shortfalls = Shortfalls(self.columns, self.tree, self.shadows)
         self.reservations = Reservations()
+        # By queue that keeps its order, who stands behind one that does not fit.
+        self.lined_up: dict[str, dict[str, None]] = {}
         # Counts how often anybody said something else about when they began, or how long they run.
         self.estimates = 0
         # The columns' clock when the ailing were last looked at, and the holds last checked.

@@ -92,6 +92,12 @@ def test_what_a_queue_says(like: Object, facts: Object) -> None:
     assert read_queue(queue(**like), LABELS) == (QueueFacts("q", **facts), "")
 
 
+@pytest.mark.parametrize(("strategy", "fifo"), [("", False), ("traverse", False), ("fifo", True)])
+def test_whether_a_queue_keeps_its_order(strategy: str, fifo: bool) -> None:
+    facts, said = read_queue(queue(dequeueStrategy=strategy), LABELS)
+    assert (facts.fifo, said) == (fifo, "")
+
+
 @pytest.mark.parametrize(
     ("like", "why"),
     [
@@ -99,6 +105,7 @@ def test_what_a_queue_says(like: Object, facts: Object) -> None:
         ({"deserved": {GPU: "-1"}}, f"spec.deserved[{GPU}]: '-1' is less than nothing"),
         ({"guarantee": {"resource": {"memory": "1Q"}}}, "spec.guarantee.resource[memory]: '1Q' "),
         ({"weight": 0}, "spec.weight: 0 is less than 1"),
+        ({"dequeueStrategy": "lifo"}, "spec.dequeueStrategy: 'lifo' is neither fifo nor traverse"),
         ({"allowed": "team=("}, f"metadata.annotations[{NAMESPACES}]: "),
         ({"allowed": "Team A"}, f"metadata.annotations[{NAMESPACES}]: 'Team A' is no namespace"),
     ],

@@ -65,6 +65,14 @@ class Lines:
             self._drop(queue, heappop(line))
         return None
 
+    def head(self, queue: str) -> Gang | None:
+        """The first gang of the queue, passed over or not."""
+        head = self.first(queue)
+        for key, rank in self._passed.get(queue, {}).items():
+            if head is None or rank < head.rank:
+                head = self._stands(queue, (rank, key)) or head
+        return head
+
     def first_few(self, queue: str, number: int) -> list[Gang]:
         """The first gangs of the queue, in order: the heap is walked no further than it must be."""
         line = self._lines.get(queue, [])

@@ -14,6 +14,7 @@ from posse.scheduler.reading.amounts import read_units
 from posse.scheduler.reading.quarantine import Unreadable
 
 Labels = Mapping[str, str]
+_FIFO = "fifo"
 
 
 def read_queue(queue: Queue, namespaces: Mapping[str, Labels]) -> tuple[QueueFacts, str]:
@@ -37,6 +38,8 @@ def read_queue(queue: Queue, namespaces: Mapping[str, Labels]) -> tuple[QueueFac
     guarantee = read(spec.guarantee.resource, "spec.guarantee.resource")
     if spec.weight is not None and spec.weight < 1:
         why.append(f"spec.weight: {spec.weight} is less than 1")
+    if spec.dequeue_strategy not in ("", "traverse", _FIFO):
+        why.append(f"spec.dequeueStrategy: {spec.dequeue_strategy!r} is neither fifo nor traverse")
     allowed: tuple[str, ...] | None = None
     try:
         allowed = read_namespaces(queue, namespaces)
@@ -54,6 +57,7 @@ def read_queue(queue: Queue, namespaces: Mapping[str, Labels]) -> tuple[QueueFac
         guarantee=tuple((resource, amount) for resource, amount in guarantee if amount),
         deserved=deserved,
         capability=capability,
+        fifo=spec.dequeue_strategy == _FIFO,
         namespaces=allowed,
         problem=f"cannot be understood ({problem})" if problem else "",
     )
