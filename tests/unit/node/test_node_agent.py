@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from posse.kube.cache import Cache
 from posse.local.node.manifests import simulated_nodes
 from posse.objects.kinds import EVENT, LEASE, NODE, POD
 from tests.unit.node.embedded import Embedded, conditions, embedded
 
 pytestmark = pytest.mark.looptime
+
+Manifest = dict[str, Any]
 
 DURATION = "posse.dev/simulated-duration"
 EXIT_CODE = "posse.dev/simulated-exit-code"
@@ -185,7 +188,52 @@ async def test_a_pod_whose_selector_the_node_does_not_match_fails() -> None:
     async with embedded("node") as cluster:
         await ready(cluster)
         await cluster.run_pod("a", nodeSelector={"rack": "r9"})
-        assert (await cluster.pod("a", "Failed"))["status"]["reason"] == "NodeAffinity"
+        status = (await cluster.pod("a", "Failed"))["status"]
+        assert status["reason"] == "NodeAffinity"
+        why = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+        assert status["message"] == f"Pod was rejected: {why}"
+
+        async def told() -> list[Manifest]:
+            return [one for one in await cluster.all(EVENT) if one["reason"] == "NodeAffinity"]
+
+        assert (await cluster.until(told))[0]["message"] == why
+
+
+async def test_a_label_that_the_agent_has_not_seen_yet_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with embedded("node") as cluster:
+        await ready(cluster)
+        change = {"metadata": {"labels": {"rack": "r9"}}}
+        await cluster.connection.patch(NODE, "node-0", change)
+        known = Cache.get
+
+        def behind(cache: Cache[Any], namespace: str, name: str) -> Any:
+            found = known(cache, namespace, name)
+            if found is None or cache.kind != NODE:
+                return found
+            return found | {"metadata": found["metadata"] | {"labels": {}}}
+
+        monkeypatch.setattr(Cache, "get", behind)
+        await cluster.run_pod("a", nodeSelector={"rack": "r9"})
+        await cluster.pod("a", "Running")
+
+
+async def test_two_pods_do_not_share_a_port_of_their_node() -> None:
+    port = {"containerPort": 80, "hostPort": 8080}
+    containers = [{"name": "main", "image": "i", "ports": [port]}]
+    async with embedded("node") as cluster:
+        await ready(cluster)
+        await cluster.run_pod("a", containers=containers)
+        await cluster.pod("a", "Running")
+        await cluster.run_pod("b", containers=containers)
+        assert (await cluster.pod("b", "Failed"))["status"]["reason"] == "NodePorts"
+        await cluster.run_pod("c", "node-1", containers=containers)
+        await cluster.pod("c", "Running")
+        await cluster.connection.delete(POD, "a", "default")
+        await cluster.until(lambda: cluster.gone(POD, "a"))
+        await cluster.run_pod("d", containers=containers)
+        await cluster.pod("d", "Running")
 
 
 async def test_a_deleted_pod_is_ended_and_removed() -> None:

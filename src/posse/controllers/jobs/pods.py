@@ -8,10 +8,7 @@ from typing import Any
 import msgspec
 
 from posse.controllers.runtime import Manifest, metadata_of
-
-# The kubelet's words for a pod that it turned away before any container ran.
-_TURNED_AWAY_PREFIX = "OutOf"
-_TURNED_AWAY = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
+from posse.objects.rejections import is_rejection
 
 # The one disruption that a pod brings upon itself, by what it uses.
 _OWN_DOING = "TerminationByKubelet"
@@ -75,10 +72,7 @@ def is_evicted(pod: Manifest) -> bool:
 
 def was_turned_away(pod: Manifest) -> bool:
     """Its node refused it at the door: nothing ran, so a fresh pod loses nothing."""
-    reason = reason_of(pod)
-    return phase_of(pod) == "Failed" and (
-        reason.startswith(_TURNED_AWAY_PREFIX) or reason in _TURNED_AWAY
-    )
+    return phase_of(pod) == "Failed" and is_rejection(reason_of(pod))
 
 
 def was_displaced(pod: Manifest) -> bool:

@@ -19,13 +19,21 @@ from posse.kube.cache import Cache, Change
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Conflict, KubeError, NotFound
 from posse.kube.events import Recorder
-from posse.local.node.admission import Ledger, Rejection, refusal, requests_of
+from posse.local.node.admission import (
+    AFFINITY,
+    Ledger,
+    Rejection,
+    judged,
+    ports_of,
+    requests_of,
+    unwanted,
+)
 from posse.local.node.lifecycle import ending, next_step
 from posse.local.node.lives import ContainerLife, Hindrance, Life, Outcome, Running, begin
 from posse.local.node.manifests import allocatable_of
 from posse.local.node.runtime import Exit, NotYet, PodRuntime
 from posse.local.node.statuses import rejected_status, shows, status_of
-from posse.objects.kinds import POD
+from posse.objects.kinds import NODE, POD
 from posse.objects.meta import from_raw
 from posse.objects.nodes import Node
 from posse.objects.quantity import QuantityError
@@ -176,6 +184,7 @@ class Agent:
         try:
             life = begin(pod, self._world.now())
             requests = requests_of(life.spec)
+            rejection = self._rejection(life)
         except (msgspec.ValidationError, QuantityError) as error:
             self.warn(pod, "MalformedPod", f"the node cannot read this pod: {error}")
             return
@@ -185,23 +194,34 @@ class Agent:
         if life.outcome is not None:
             return
         ledger = self._ledgers[life.node]
-        rejection = None
-        if not life.resumed and not life.deleting:
-            rejection = self._refusal(life) or ledger.shortage(requests)
-        if rejection is not None:
-            life.outcome = Outcome("Failed", rejection.reason, rejection.message)
-            life.containers.clear()
-            self.warn(pod, rejection.reason, rejection.message)
+        life.doubted = rejection is not None and rejection.reason == AFFINITY
+        if rejection is not None and not life.doubted:
+            self._reject(life, rejection)
             return
-        ledger.take(uid, requests)
+        ledger.take(uid, requests, ports_of(life.spec))
         life.ip = self._runtime.address(pod, life.node)
 
-    def _refusal(self, life: Life) -> Rejection | None:
-        raw = self._node_cache.get("", life.node)
-        if raw is None:
+    def _reject(self, life: Life, rejection: Rejection) -> None:
+        message = f"Pod was rejected: {rejection.message}"
+        life.outcome = Outcome("Failed", rejection.reason, message)
+        life.containers.clear()
+        self._ledgers[life.node].release(life.uid)
+        self.warn(life.pod, rejection.reason, rejection.message)
+
+    def _rejection(self, life: Life) -> Rejection | None:
+        if life.outcome is not None or life.resumed or life.deleting:
             return None
-        node = from_raw(raw, Node)
-        return refusal(life.spec, node.metadata.labels, node.spec.taints)
+        raw = self._node_cache.get("", life.node)
+        node = None if raw is None else from_raw(raw, Node)
+        return judged(life.pod, life.spec, node, self._ledgers[life.node])
+
+    async def _reconsider(self, life: Life) -> None:
+        """Labels may have changed since the cached node: whoever bound the pod may know more."""
+        node = from_raw(await self._connection.get(NODE, life.node), Node)
+        life.doubted = False
+        rejection = unwanted(life.spec, node)
+        if rejection is not None:
+            self._reject(life, rejection)
 
     # What is done about it.
 
@@ -216,6 +236,8 @@ class Agent:
             # Somebody else has declared it over, and over is final.
             told = Outcome(status["phase"], status.get("reason") or "", status.get("message") or "")
             await self._end(life, told)
+        if life.outcome is None and life.doubted and not life.deleting:
+            await self._reconsider(life)
         if life.outcome is None:
             wake = await self._drive(life)
         if not life.removed:

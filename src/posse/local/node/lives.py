@@ -104,6 +104,7 @@ class Life:
     scheme: str = "simulated"  # what the ids of its containers begin with
     outcome: Outcome | None = None
     resumed: bool = False  # taken over from an earlier agent, its containers not yet adopted
+    doubted: bool = False  # its node, as far as cached, is none that it may be on
     posted: Manifest | None = None  # the status last written and not yet seen in the cache
     posted_version: str = ""
     removed: bool = False  # the API server was told that nothing of it is left

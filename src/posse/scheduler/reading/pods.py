@@ -14,6 +14,7 @@ from posse.objects.affinities import NodeAffinity
 from posse.objects.meta import ObjectMeta
 from posse.objects.pods import Pod, PodSpec
 from posse.objects.quantity import QuantityError
+from posse.objects.rejections import is_rejection
 from posse.objects.requests import pod_requests
 from posse.objects.times import parse_time
 from posse.scheduler.reading.affinities import (
@@ -29,10 +30,6 @@ from posse.scheduler.reading.volumes import Volumes
 
 # What a container waits for that is only beginning.
 _BEGINNING = ("", "ContainerCreating", "PodInitializing")
-# What a kubelet says of pods that it does not admit, besides OutOfcpu and the like.
-_REJECTIONS = (
-    "NodeAffinity", "NodeName", "NodePorts", "TopologyAffinityError", "UnexpectedAdmissionError",
-)  # fmt: skip
 # As Go reads a yes.
 _YES = ("1", "t", "T", "true", "True", "TRUE")
 _SYSTEM = "kube-system"
@@ -108,8 +105,7 @@ def trouble_of(pod: Pod) -> str:
 
 def turned_away(pod: Pod) -> bool:
     """Whether its node would not have it: it ended there without having begun."""
-    reason = pod.status.reason
-    return pod.status.phase == "Failed" and (reason.startswith("OutOf") or reason in _REJECTIONS)
+    return pod.status.phase == "Failed" and is_rejection(pod.status.reason)
 
 
 def bound_at(pod: Pod) -> float | None:
