@@ -14,6 +14,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,7 @@ from posse.objects.kinds import POD
 from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
 from posse.scheduler.groupwriting import GroupWriter
+from posse.scheduler.nominating import Nominations
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.quarantine import Records
@@ -79,6 +81,7 @@ class Statuses:
         self._groups = GroupWriter(connection)
         self._world = world
         self._reader = reader
+        self._nominations = Nominations(reader)
         self._events = events
         self._fact = fact
         self._lull = lull
@@ -127,6 +130,7 @@ class Statuses:
     def _clear(self, gang: str) -> None:
         self.verdicts.pop(gang, None)
         self._since.pop(gang, None)
+        self._nominations.forget(gang)
 
     def _forget(self, gang: str) -> None:
         self._clear(gang)
@@ -242,11 +246,12 @@ class Statuses:
             [m for m in muster.members.values() if m.place in (Place.WAITING, Place.BARRED)]
         )
         failures: list[KubeError] = []
+        nodes = self._nominations.of(muster)
 
         async def worker() -> None:
             for member in members:
                 try:
-                    await self._write_pod(muster, member, why)
+                    await self._write_pod(muster, member, why, nodes.get(member.pod.metadata.uid))
                 except NotFound:
                     continue
                 except KubeError as error:
@@ -258,30 +263,28 @@ class Statuses:
         if failures:
             raise failures[0]
 
-    async def _write_pod(self, muster: Muster, member: Member, why: Waiting | None) -> None:
+    async def _write_pod(
+        self, muster: Muster, member: Member, why: Waiting | None, node: str | None
+    ) -> None:
         pod = member.pod
         uid = pod.metadata.uid
+        status: dict[str, Any] = {}
         told = pod_condition(member, why)
-        if told is None or told == said_of(pod):
+        if told is not None and told != said_of(pod):
+            status["conditions"] = [self._condition(pod, *told)]
+        if node is not None and node != pod.status.nominated_node_name:
+            status["nominatedNodeName"] = node or None
+        if not status:
             return
         if muster.members.get(uid) is not member or pod.metadata.deleting:
             return  # it has moved on, and its gang will be looked at again
-        reason, message = told
-        condition = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": reason,
-            "message": message,
-        }
-        if said_of(pod) is None:
-            condition["lastTransitionTime"] = rfc3339(self._world.now())
         # The version makes sure that a pod which was bound meanwhile is left alone.
         metadata = {"uid": uid, "resourceVersion": pod.metadata.resource_version}
         try:
             written = await self._connection.patch(
                 POD,
                 pod.metadata.name,
-                {"metadata": metadata, "status": {"conditions": [condition]}},
+                {"metadata": metadata, "status": status},
                 pod.metadata.namespace,
                 how=Patch.STRATEGIC,
                 subresource="status",
@@ -292,6 +295,17 @@ class Statuses:
                 raise
             return
         self._fact(written)
+
+    def _condition(self, pod: Pod, reason: str, message: str) -> dict[str, str]:
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+        }
+        if said_of(pod) is None:
+            condition["lastTransitionTime"] = rfc3339(self._world.now())
+        return condition
 
 
 def _says(group: PodGroup, why: Waiting) -> bool:

@@ -134,14 +134,17 @@ async def test_of_two_binds_at_once_one_wins(server: Server) -> None:
     assert sorted(said.status for said in answers) == [201, 409, 409, 409, 409]
 
 
-async def test_a_condition_of_the_scheduler_is_replaced_by_the_bind(server: Server) -> None:
+async def test_what_the_scheduler_said_of_a_waiting_pod_ends_with_the_bind(server: Server) -> None:
     await server.post(PODS, pod())
     waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    await server.patch(f"{PODS}/p/status", {"status": {"conditions": [waiting]}})
+    said = {"conditions": [waiting], "nominatedNodeName": "m"}
+    await server.patch(f"{PODS}/p/status", {"status": said})
     await bind(server)
-    (condition,) = (await server.get(f"{PODS}/p")).body["status"]["conditions"]
+    status = (await server.get(f"{PODS}/p")).body["status"]
+    (condition,) = status["conditions"]
     assert condition["status"] == "True"
     assert "reason" not in condition
+    assert "nominatedNodeName" not in status
 
 
 @pytest.mark.parametrize("what", ["uid", "resourceVersion"])

@@ -113,11 +113,14 @@ def _with_node(cluster: Cluster, pod: Object, binding: Object, node: str) -> Obj
     for field in ("annotations", "labels"):
         if added := mapping(binding, "metadata", field):
             metadata[field] = {**(metadata.get(field) or {}), **added}
+    status = with_condition(cluster, pod, "PodScheduled")
+    # Whatever it was to have, it has a node now.
+    status.pop("nominatedNodeName", None)
     return {
         **pod,
         "metadata": metadata,
         "spec": {**pod["spec"], "nodeName": node},
-        "status": with_condition(cluster, pod, "PodScheduled"),
+        "status": status,
     }
 
 

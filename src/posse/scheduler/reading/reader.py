@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import msgspec
 
 from posse.engine.facts import GroupFacts, NamespaceFacts, QueueFacts, Shape
+from posse.engine.gangs import made
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.budgets import PodDisruptionBudget
@@ -295,6 +296,14 @@ class Reader:
     def allocated(self, queue: str) -> dict[str, int]:
         """What the queue takes, in base units."""
         return self._view.tree.named(self._view.tree.allocated(queue))
+
+    def room_made_for(self, gang: str) -> dict[str, list[str]]:
+        """The nodes where others were ended for it, by the role of who is to sit there."""
+        known = self._view.gangs.get(gang)
+        nodes: dict[str, list[str]] = {}
+        for hold in () if known is None else made(known):
+            nodes.setdefault(hold.role, []).append(self._view.columns.names[hold.row])
+        return {role: sorted(names) for role, names in nodes.items()}
 
     # Once per round.
 
