@@ -60,9 +60,11 @@ def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]
     yield from renew(view, policy, now)
     while True:
         lessened = view.shadows.lessened
-        for gang in in_order(view, policy):
+        for gang, contended in in_order(view, policy):
             outcome = (
-                refusal(view, gang) or held_up(view, gang) or place_in_turn(view, gang, policy, now)
+                refusal(view, gang)
+                or held_up(view, gang)
+                or place_in_turn(view, gang, policy, now, contended)
             )
             if isinstance(outcome, Placement):
                 rank = gang.rank

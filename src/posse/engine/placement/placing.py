@@ -17,6 +17,9 @@ from posse.engine.repair.overdue import watch
 from posse.engine.resources import amount, gravity, words
 from posse.engine.view import View
 
+# In so many turns the members beyond a minimum are seated where other queues want the room, too.
+_TURNS = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -26,13 +29,19 @@ class Placement:
     holds: list[Hold]
 
 
-def place(view: View, gang: Gang, policy: Policy) -> Placement | Shortfall:
-    """A gang in its turn: its minimum or, once that is seated, members beyond it."""
+def place(view: View, gang: Gang, policy: Policy, contended: bool = False) -> Placement | Shortfall:
+    """A gang in its turn: its minimum or, once that is seated, members beyond it.
+
+    Of these only some where it is `contended`: queues that share what is left take turns.
+    """
     if gang.short:
-        beyond = more_than_there_is(view, gang)
-        return beyond or seat(view, gang, policy, need=gang.need)
+        excess = more_than_there_is(view, gang)
+        return excess or seat(view, gang, policy, need=gang.need)
     bid = gang.bid if gang.facts is not None and gang.facts.grows else 0
-    return seat(view, gang, policy, need=bid, beyond=len(gang.muster.waiting) - bid)
+    beyond = len(gang.muster.waiting) - bid
+    if contended:
+        beyond = min(beyond, -(-max(1, gang.muster.there - gang.least) // _TURNS))
+    return seat(view, gang, policy, need=bid, beyond=beyond)
 
 
 def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:

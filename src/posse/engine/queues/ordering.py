@@ -23,10 +23,12 @@ Entry = tuple[Rank, str]
 Turn = tuple[int, bool, float, Entry, str]
 
 
-def in_order(view: View, policy: Policy) -> Iterator[Gang]:
+def in_order(view: View, policy: Policy) -> Iterator[tuple[Gang, bool]]:
     """The gangs worth looking at: those that changed, and those that a change could help.
 
-    Of gangs that ask the same only the first is looked at, and the next one only if it was served.
+    With one that wants members beyond its minimum comes whether other queues have somebody to
+    serve, too. Of gangs that ask the same only the first is looked at, and the next one only if it
+    was served.
     """
     view.tree.count_by(policy.share_weights)
     line = _Line(view.tree)
@@ -51,7 +53,7 @@ def in_order(view: View, policy: Policy) -> Iterator[Gang]:
         if gang.at_rest:
             continue
         waiting = len(gang.muster.waiting)
-        yield gang
+        yield gang, not gang.short and line.others
         if 0 < len(gang.muster.waiting) < waiting and key not in view.stirred:
             line.join(gang)
         if key in helped and view.shortfalls.of(gang) is not helped[key]:
@@ -81,6 +83,13 @@ class _Line:
         heappush(entries, (gang.rank, gang.key))
         if self._arranged:
             self._arrange(self._tree.queue(name))
+
+    @property
+    def others(self) -> bool:
+        """Whether somebody of another queue than the one just served is still to be served."""
+        return len(self._gangs) > 1 and any(
+            entries and name != self._served for name, entries in self._gangs.items()
+        )
 
     def next(self) -> str | None:
         """The key of the next gang."""

@@ -89,12 +89,14 @@ def reserve(view: View, gang: Gang, policy: Policy, now: float) -> Iterator[Keep
     yield from _attend(view, queue, policy, now)
 
 
-def place_in_turn(view: View, gang: Gang, policy: Policy, now: float) -> Placement | Shortfall:
+def place_in_turn(
+    view: View, gang: Gang, policy: Policy, now: float, contended: bool = False
+) -> Placement | Shortfall:
     """Place the gang, without what is kept back from it."""
     turn(view, gang, now)
     cast = view.shadows.cast
     if not cast:
-        return place(view, gang, policy)
+        return place(view, gang, policy, contended)
     binding = [held for held in view.reservations.by_queue.values() if held.gang.key in cast]
     with view.tentatively() as statement:
         for held in binding:
@@ -102,7 +104,7 @@ def place_in_turn(view: View, gang: Gang, policy: Policy, now: float) -> Placeme
                 # A resource that nobody knew of then is not reserved.
                 width = view.columns.used.shape[1] - len(held.quota)
                 view.tree.charge(held.gang.facts.queue, np.pad(held.quota, (0, width)))
-        outcome = place(view, gang, policy)
+        outcome = place(view, gang, policy, contended)
         statement.keep()
     if isinstance(outcome, Shortfall) and not outcome.gangs:
         view.shadows.show(())
@@ -110,7 +112,7 @@ def place_in_turn(view: View, gang: Gang, policy: Policy, now: float) -> Placeme
         seats = sum(min(demand.seating.total(), demand.most) for demand in waiting)
         if seats >= max(1, sum(demand.wanted for demand in waiting)):
             with view.tentatively():
-                if isinstance(place(view, gang, policy), Placement):
+                if isinstance(place(view, gang, policy, contended), Placement):
                     outcome.behind = cast
     return outcome
 
