@@ -44,9 +44,9 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     taken: list[str] = []
     original = placing.place
 
-    def spy(view: View, gang: Gang, policy: Policy) -> object:
+    def spy(view: View, gang: Gang, policy: Policy, contended: bool = False) -> object:
         taken.append(gang.key.removeprefix("team/"))
-        return original(view, gang, policy)
+        return original(view, gang, policy, contended)
 
     monkeypatch.setattr("posse.engine.reservation.reserving.place", spy)
     return taken
