@@ -136,11 +136,19 @@ async def test_a_gang_of_the_scheduler_plugins_starts_whole(running: Riding) -> 
         kinds.POD, member("plugged-1", labels=labels), running.namespace
     )
 
-    async def running_whole() -> bool:
+    async def placed() -> bool:
         found = await running.connection.get(kind, "plugged", running.namespace)
-        return (found.get("status") or {}).get("phase") == "Running"
+        pods = [
+            await running.connection.get(kinds.POD, f"plugged-{at}", running.namespace)
+            for at in range(2)
+        ]
+        phase = (found.get("status") or {}).get("phase")
+        return all(pod["spec"].get("nodeName") for pod in pods) and phase in (
+            "Scheduling",
+            "Running",
+        )
 
-    await running.until(running_whole, "both are placed, and the group runs")
+    await running.until(placed, "both are placed, and the group says how far they are")
 
 
 async def test_a_gang_that_only_labels_name_starts_whole(running: Riding) -> None:

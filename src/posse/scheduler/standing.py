@@ -9,6 +9,7 @@ import msgspec
 
 from posse.engine.decisions import Cause, Reason, Verdict
 from posse.engine.facts import DEFAULT_QUEUE
+from posse.engine.resources import count
 from posse.objects.groups import Queue
 from posse.objects.kinds import COSCHEDULING_POD_GROUP
 from posse.objects.meta import Condition
@@ -25,7 +26,6 @@ from posse.scheduler.reading.groups import (
     condition_of,
     is_native,
     phase_of,
-    spoken,
 )
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.pods import Place
@@ -96,6 +96,8 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
             key=lambda member: member.pod.metadata.name,
         )
         sentence += f"; pod {barred.pod.metadata.name} {barred.problem}"
+    elif verdict.reason is Reason.INCOMPLETE and (gated := muster.count(Place.GATED)):
+        sentence += f"; {count(gated, 'pod')} {'has' if gated == 1 else 'have'} scheduling gates"
     reason = verdict.reason
     group_reason = _GROUP_REASONS.get(reason, reason.value)
     if verdict.cause is Cause.ROLE_MISSING:
@@ -151,7 +153,35 @@ def written_phase(muster: Muster, queues: dict[str, Queue]) -> str:
     """The phase in the words of the group's own API; "" where it has none."""
     if is_native(muster.kind):
         return ""
-    return spoken(phase(muster, queues), muster.kind)
+    if muster.kind == COSCHEDULING_POD_GROUP:
+        return _coscheduling_phase(muster)
+    return phase(muster, queues)
+
+
+def _coscheduling_phase(muster: Muster) -> str:
+    """As the scheduler-plugins' own controller reckons it, which may run beside us: two that
+    disagreed would overwrite each other for ever.
+
+    It does not know Unknown: of a gang that ran and is short, a successor must learn that it ran.
+    Where somebody else writes another word after ours, that stands.
+    """
+    assert muster.group is not None
+    least, failed = muster.minimum, muster.count(Place.FAILED)
+    succeeded, running = muster.count(Place.SUCCEEDED), muster.count(Place.RUNNING)
+    current = muster.group.status.phase
+    if succeeded >= least:
+        reckoned = "Finished"
+    elif failed and failed + running + succeeded >= least:
+        reckoned = "Failed"
+    elif succeeded + running >= least:
+        reckoned = RUNNING
+    elif not muster.members and current in ("Finished", "Failed"):
+        return current
+    elif muster.ran:
+        reckoned = UNKNOWN
+    else:
+        reckoned = PENDING if len(muster.members) < least else "Scheduling"
+    return current if current and reckoned == muster.last_phase else reckoned
 
 
 def group_status(

@@ -239,6 +239,7 @@ class Statuses:
             return
         meta = group.metadata
         written = await self._groups.status(muster.kind, meta.name, meta.namespace, meta.uid, patch)
+        muster.last_phase = patch.get("phase", muster.last_phase)
         self._reader.wrote(written)
 
     async def _write_pods(self, muster: Muster, why: Waiting | None) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from posse.engine.decisions import Reason as EngineReason
+from posse.engine.decisions import Verdict
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus, PriorityClass, Workload
@@ -19,7 +21,14 @@ from posse.objects.kinds import (
     Kind,
 )
 from posse.objects.meta import Condition, ObjectMeta, OwnerReference
-from posse.objects.pods import Pod, PodSpec, PodStatus, SchedulingGroup, WorkloadReference
+from posse.objects.pods import (
+    Pod,
+    PodSpec,
+    PodStatus,
+    SchedulingGate,
+    SchedulingGroup,
+    WorkloadReference,
+)
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.groups import read_group, speaking
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
@@ -304,13 +313,90 @@ def test_a_gang_without_an_object_or_a_number_waits_for_its_group(text: str) -> 
     assert why is not None and "PodGroup train, which does not exist" in why.sentence
 
 
-def test_the_scheduler_plugins_phases_are_theirs() -> None:
+LABELS = {"scheduling.x-k8s.io/pod-group": "train"}
+WAITS = Waiting("Unschedulable", "", "needs 8 GPUs")
+
+
+@pytest.mark.parametrize(
+    ("pods", "phase"),
+    [
+        ("", "Pending"),
+        ("w", "Pending"),
+        ("ww", "Scheduling"),
+        ("bb", "Scheduling"),
+        ("rb", "Scheduling"),
+        ("rr", "Running"),
+        ("rs", "Running"),
+        ("ss", "Finished"),
+        ("ssr", "Finished"),
+        ("rf", "Failed"),
+        ("rrf", "Failed"),
+        ("f", "Pending"),
+    ],
+)
+def test_the_scheduler_plugins_phases_are_theirs(pods: str, phase: str) -> None:
     read = reader()
-    read.group(Change(None, group(1)), COSCHEDULING_POD_GROUP)
+    read.group(Change(None, group(2)), COSCHEDULING_POD_GROUP)
+    words = {"w": "Pending", "b": "Pending", "r": "Running", "s": "Succeeded", "f": "Failed"}
+    for number, how in enumerate(pods):
+        node = "" if how == "w" else "n"
+        read.pod(Change(None, pod(number, phase=words[how], node=node, labels=LABELS)))
+    read.refresh()
+    patch = group_status(read.musters[KEY], {}, WAITS, World.real())
+    assert patch.pop("phase") == phase
+    assert patch == {
+        field: pods.count(field[0])
+        for field in ("running", "succeeded", "failed")
+        if pods.count(field[0])
+    }
+
+
+def test_a_gang_of_the_scheduler_plugins_that_ran_and_is_short_says_so_and_is_read_so() -> None:
+    read = reader()
+    read.group(Change(None, group(2)), COSCHEDULING_POD_GROUP)
+    pods = [pod(number, phase="Running", node="n", labels=LABELS) for number in range(2)]
+    for each in pods:
+        read.pod(Change(None, each))
+    read.refresh()
+    read.pod(Change(pods[0], None))
+    read.refresh()
+    patch = group_status(read.musters[KEY], {}, None, World.real())
+    assert patch["phase"] == "Unknown"
+    for phase in ("Unknown", "Failed", "Running"):
+        short = group(2)
+        short.status.phase = phase
+        assert read_group(short, COSCHEDULING_POD_GROUP).ran
+
+
+def test_a_phase_that_somebody_else_writes_over_ours_stands() -> None:
+    read = reader()
+    first = group(1)
+    read.group(Change(None, first), COSCHEDULING_POD_GROUP)
+    read.pod(Change(None, pod(0, phase="Pending", labels=LABELS)))
     read.refresh()
     muster, world = read.musters[KEY], World.real()
-    waits = Waiting("Unschedulable", "", "needs 8 GPUs")
-    assert group_status(muster, {}, waits, world) == {"phase": "Scheduling"}
+    assert group_status(muster, {}, WAITS, world) == {"phase": "Scheduling"}
+    muster.last_phase = "Scheduling"
+    theirs = group(1, version=2)
+    theirs.status.phase = "Pending"
+    read.group(Change(first, theirs), COSCHEDULING_POD_GROUP)
+    assert group_status(muster, {}, WAITS, world) == {}
+    read.pod(Change(None, pod(0, phase="Running", node="n", labels=LABELS)))
+    read.refresh()
+    assert group_status(muster, {}, None, world) == {"phase": "Running", "running": 1}
+
+
+def test_pods_with_gates_are_told_of_where_others_wait_for_them() -> None:
+    read = reader()
+    read.group(Change(None, group(3)), COSCHEDULING_POD_GROUP)
+    for number in range(3):
+        member = pod(number, labels=LABELS)
+        member.spec.scheduling_gates = [SchedulingGate("quota")] if number else []
+        read.pod(Change(None, member))
+    read.refresh()
+    verdict = Verdict(EngineReason.INCOMPLETE, "1 of 3 pods exist; it starts when all of them do")
+    why = waiting(read.musters[KEY], verdict)
+    assert why is not None and why.sentence.endswith("all of them do; 2 pods have scheduling gates")
 
 
 @pytest.mark.looptime

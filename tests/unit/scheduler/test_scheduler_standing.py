@@ -169,7 +169,7 @@ def test_gated_and_seated_members_have_nothing_to_say() -> None:
     found = muster([G, S, W])
     why = waiting(found, Verdict(Reason.INCOMPLETE, "one short"))
     says = [pod_condition(member, why) for member in found.members.values()]
-    assert says == [None, None, ("GangIncomplete", "one short")]
+    assert says == [None, None, ("GangIncomplete", "one short; 1 pod has scheduling gates")]
 
 
 def test_counts_of_members_follow_them_through_their_lives() -> None:

@@ -51,6 +51,8 @@ _OTHER_WORDS = {
     "Scheduling": INQUEUE,
     "Scheduled": INQUEUE,
     "Finished": COMPLETED,
+    # At least its minimum came so far that one of it could fail.
+    "Failed": UNKNOWN,
 }
 # The condition by which Kubernetes' own groups say that they were placed.
 NATIVE_CONDITIONS = {"v1alpha2": "PodGroupScheduled"}

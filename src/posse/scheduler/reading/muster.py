@@ -43,6 +43,7 @@ class Muster:
         self.groups: dict[Kind, PodGroup] = {}  # what each API has under this name
         self.kind = POD_GROUP  # the one among them that speaks
         self.group: PodGroup | None = None
+        self.last_phase = ""  # as it was last written by us
         self.ahead = False  # `group` is our own write: its cache may still tell of earlier ones
         self.terms: GroupTerms | None = None
         self.problem = ""  # why the PodGroup cannot be used
@@ -91,6 +92,7 @@ class Muster:
     def lose_group(self) -> None:
         self.kind = POD_GROUP
         self.group = self.terms = None
+        self.last_phase = ""
         self.ahead = False
         self.problem = self.withheld = self.setback = ""
         self.awaited = None
