@@ -38,6 +38,7 @@ COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
+NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 OPERATOR_NAME_LABEL = "training.kubeflow.org/operator-name"
 JOB_NAME_LABEL = "training.kubeflow.org/job-name"
@@ -226,8 +227,14 @@ HONOURED: tuple[Annotation, ...] = (
         "The queue of a pod without a group, or of a namespace's jobs that name none.",
     ),
     Annotation(
+        NODE_GROUP_LABEL,
+        "a node (label)",
+        "a name",
+        "The group of nodes it is of, which queues may keep to or keep off (`spec.affinity`).",
+    ),
+    Annotation(
         TASK_SPEC,
-        "a pod (annotation)",
+        "a pod (annotation or label)",
         "a role: `worker`",
         f"The pod's role in its gang; the label `{REPLICA_TYPE_LABEL}` is asked next.",
     ),

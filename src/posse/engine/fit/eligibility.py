@@ -30,6 +30,8 @@ class Bar(IntEnum):
     LEAVING = 6
     CORDON = 7
     TAINT = 8
+    # Its queue is confined to other nodes.
+    QUEUE = 9
 
 
 # As numpy compares it fastest.
@@ -44,6 +46,8 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
             return Bar.SELECTOR
     for choice in constraints.choices:
         if not choice.matches(node.name, node.labels):
+            if choice.queue:
+                return Bar.QUEUE
             return Bar.VOLUME if choice.volume else Bar.AFFINITY
     if not node.ready:
         return Bar.NOT_READY

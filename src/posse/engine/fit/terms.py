@@ -79,10 +79,12 @@ class NodeTerm(Struct, frozen=True, cache_hash=True):
 
 
 class Choice(Struct, frozen=True, cache_hash=True):
-    """A node that matches any one of these terms. `volume` names the claim that asks for it."""
+    """A node that matches any one of these terms. `volume` names the claim that asks for it,
+    `queue` the queue that does; otherwise the pod itself."""
 
     terms: tuple[NodeTerm, ...] = ()
     volume: str = ""
+    queue: str = ""
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
         return any(term.matches(name, labels) for term in self.terms)

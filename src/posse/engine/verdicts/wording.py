@@ -99,6 +99,9 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
             return f"{'does' if one else 'do'} not match {selector(seating)}"
         case Bar.AFFINITY:
             return f"{'does' if one else 'do'} not match its node affinity"
+        case Bar.QUEUE:
+            named = [unmet.queue for node in nodes[:1] for unmet in _unmet(seating, node)]
+            return f"{'is' if one else 'are'} not of the node groups of queue {named[0]}"
         case Bar.VOLUME:
             claims = sorted({unmet.volume for node in nodes for unmet in _unmet(seating, node)})
             which = ", ".join(claims[:3]) + (", ..." if len(claims) > 3 else "")
@@ -117,7 +120,7 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
 
 
 def _unmet(seating: Seating, node: NodeFacts) -> list[Choice]:
-    """The first volume of the pod that this node is too far from."""
+    """The first choice of the pod that this node does not meet."""
     choices = seating.shape.constraints.choices
     return [each for each in choices if not each.matches(node.name, node.labels)][:1]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from posse.engine.facts import DEFAULT_QUEUE, GroupFacts
+from posse.engine.facts import DEFAULT_QUEUE, Expected, GroupFacts
 from posse.objects import keys
 from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.kinds import POD_GROUP, Kind
 from posse.objects.meta import Key
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
+from posse.scheduler.reading.confines import Confines, confined
 from posse.scheduler.reading.estimates import Estimates
 from posse.scheduler.reading.groups import GroupTerms
 from posse.scheduler.reading.minimums import Times, read_times
@@ -41,6 +42,7 @@ class Muster:
         self.key = key
         self.alone = is_alone(key)
         self.groups: dict[Kind, PodGroup] = {}  # what each API has under this name
+        self.confines: Confines | None = None  # the nodes its queue keeps to
         self.kind = POD_GROUP  # the one among them that speaks
         self.group: PodGroup | None = None
         self.last_phase = ""  # as it was last written by us
@@ -192,7 +194,7 @@ class Muster:
             created=self.terms.created,
             min_member=max(0, self.terms.min_member - ended),
             started=self.ran,
-            expects=self.terms.expects,
+            expects=self._expects(),
             holds=self.terms.holds,
             recreated=self.recreated,
             severable=self.terms.severable,
@@ -215,6 +217,15 @@ class Muster:
             min_runtime=self.terms.times.min_runtime,
             checkpoint_interval=self.terms.times.checkpoint_interval,
             topology=self.terms.topology,
+        )
+
+    def _expects(self) -> tuple[Expected, ...]:
+        assert self.terms is not None
+        if self.confines is None:
+            return self.terms.expects
+        return tuple(
+            msgspec.structs.replace(each, shape=confined(each.shape, self.confines))
+            for each in self.terms.expects
         )
 
     def _role_minimums(self) -> tuple[tuple[str, int], ...]:

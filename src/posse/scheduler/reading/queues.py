@@ -11,6 +11,7 @@ from posse.objects.groups import Queue
 from posse.objects.meta import Amount
 from posse.objects.selectors import SelectorError
 from posse.scheduler.reading.amounts import read_units
+from posse.scheduler.reading.confines import read_confines
 from posse.scheduler.reading.quarantine import Unreadable
 
 Labels = Mapping[str, str]
@@ -40,6 +41,10 @@ def read_queue(queue: Queue, namespaces: Mapping[str, Labels]) -> tuple[QueueFac
         why.append(f"spec.weight: {spec.weight} is less than 1")
     if spec.dequeue_strategy not in ("", "traverse", _FIFO):
         why.append(f"spec.dequeueStrategy: {spec.dequeue_strategy!r} is neither fifo nor traverse")
+    try:
+        read_confines(queue)
+    except Unreadable as error:
+        why.append(str(error))
     allowed: tuple[str, ...] | None = None
     try:
         allowed = read_namespaces(queue, namespaces)

@@ -28,6 +28,7 @@ from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.confines import confined, confines_of
 from posse.scheduler.reading.groups import read_group, speaking, workload_minimums
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.nodes import read_node
@@ -167,7 +168,7 @@ class Reader:
         else:
             self.queues[name] = queue
             self._set_queue(queue)
-        if is_open(name, self.queues) != before:
+        if is_open(name, self.queues) != before or _places(change.old) != _places(change.new):
             self._touch_all()
 
     def undecodable_queues(self, queues: Mapping[str, str]) -> None:
@@ -316,6 +317,7 @@ class Reader:
             muster = self.musters.get(key)
             if muster is None:
                 continue
+            self._confine(muster)
             muster.review()
             try:
                 facts = None if muster.empty else muster.facts(self._classes)
@@ -332,6 +334,16 @@ class Reader:
             if muster.empty:
                 del self.musters[key]
         return touched
+
+    def _confine(self, muster: Muster) -> None:
+        """Pods are other ones to the engine where their queue keeps to other nodes."""
+        confines = confines_of(muster.queue, self.queues)
+        if confines == muster.confines:
+            return
+        muster.confines = confines
+        for uid in list(muster.members):
+            self._reread(uid)
+        self._touched.pop(muster.key, None)
 
     def _set_queue(self, queue: Queue) -> None:
         facts, _ = read_queue(queue, self._namespaces)
@@ -365,7 +377,7 @@ class Reader:
             if pod.spec.volumes:
                 self.storage.shelves.use(pod)
             try:
-                shape, problem = self._shape_of(pod, known)
+                shape, problem = self._shape_of(pod, known, gang)
             except NotYet as claim:
                 lacking, place = str(claim), Place.BARRED
         self._pods[uid] = _Known(pod, gang, shape)
@@ -409,12 +421,16 @@ class Reader:
         if known is not None and known.gang is not None and known.gang != gang:
             self._muster(known.gang).drop(uid)
 
-    def _shape_of(self, pod: Pod, known: _Known | None) -> tuple[Shape | None, str]:
+    def _shape_of(
+        self, pod: Pod, known: _Known | None, gang: str | None
+    ) -> tuple[Shape | None, str]:
         if known is not None and known.shape is not None and _says_the_same(known.pod, pod):
             return known.shape, ""
         volumes = self.storage.shelves.read(pod) if pod.spec.volumes else None
         try:
-            return self._shapes.of(pod, volumes), ""
+            shape = self._shapes.of(pod, volumes)
+            muster = None if gang is None else self.musters.get(gang)
+            return confined(shape, None if muster is None else muster.confines), ""
         except Unreadable as error:
             return None, str(error)
 
@@ -426,10 +442,14 @@ class Reader:
     def _read_again(self, claims: list[Key]) -> None:
         """What these claims say has changed, and with it the shapes of the pods that use them."""
         for uid in self.storage.shelves.users(claims):
-            known = self._pods[uid]
-            known.shape, ahead = None, known.ahead
-            self._remember(known.pod)
-            self._pods[uid].ahead = ahead
+            self._reread(uid)
+
+    def _reread(self, uid: str) -> None:
+        """The same pod, which is to be understood anew."""
+        known = self._pods[uid]
+        known.shape, ahead = None, known.ahead
+        self._remember(known.pod)
+        self._pods[uid].ahead = ahead
 
     def _spoil(self, node: str, uid: str, spoils: bool) -> None:
         """Nothing new goes to a node while a pod there takes nobody knows how much."""
@@ -481,6 +501,11 @@ def _older(one: ObjectMeta, other: ObjectMeta) -> bool:
     if one.uid != other.uid or not all(version.isdecimal() for version in versions):
         return False
     return int(versions[0]) < int(versions[1])
+
+
+def _places(queue: Queue | None) -> tuple[object, ...]:
+    """What of a queue says where pods may go, or whose word on that counts."""
+    return () if queue is None else (queue.spec.affinity, queue.spec.parent)
 
 
 def _says_the_same(one: Pod, other: Pod) -> bool:
