@@ -35,6 +35,7 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+GROUP_MIN_MEMBER = "scheduling.k8s.io/group-min-member"
 BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -219,6 +220,12 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod (label)",
         "a whole number",
         f"How many pods of the gang named by `{BARE_GROUP_LABEL}` start together.",
+    ),
+    Annotation(
+        GROUP_MIN_MEMBER,
+        "a pod that has a controller and names no group (annotation)",
+        "a whole number",
+        "How many pods of that controller start together, as kube-batch reads it.",
     ),
     Annotation(
         QUEUE_NAME,

@@ -172,7 +172,7 @@ class Outcomes:
             return
         if muster.group is not None:
             self._events.record(muster.group, reason, message, warning=warning, kind=muster.kind)
-        elif muster.alone and (member := muster.only) is not None:
+        elif (member := muster.first) is not None:
             self._events.record(member.pod, reason, message, warning=warning, kind=POD)
 
 

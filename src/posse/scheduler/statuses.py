@@ -219,12 +219,12 @@ class Statuses:
         return first + self._settle
 
     def _announce(self, muster: Muster, why: Waiting) -> None:
-        """One event, on the PodGroup, or on the pod that is a group of one: there in the word
+        """One event, on the PodGroup or, where there is none, on the first pod: there in the word
         that kube-scheduler has for it, which people and tools look for.
 
         What an earlier leader has already said is on the object, and is not said again.
         """
-        group, member = muster.group, muster.only if muster.alone else None
+        group, member = muster.group, muster.first if muster.group is None else None
         if group is not None and not muster.problem and not _says(group, why):
             self._events.record(group, why.reason, why.sentence, warning=True, kind=muster.kind)
         if member is not None and said_of(member.pod) != (why.reason, why.sentence):

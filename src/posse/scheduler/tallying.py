@@ -41,7 +41,7 @@ FIELDS = {
 
 def phase_in_queue(muster: Muster, queues: Mapping[str, Queue]) -> str:
     """The field that counts the group. A pod that is a group of one counts as one too."""
-    ended = muster.only is not None and muster.only.place.finished
+    ended = muster.first is not None and muster.first.place.finished
     return FIELDS[COMPLETED if muster.alone and ended else phase(muster, queues)]
 
 

@@ -29,7 +29,7 @@ from posse.objects.pods import (
     SchedulingGroup,
     WorkloadReference,
 )
-from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.claims import Claims, minimum_named_by
 from posse.scheduler.reading.groups import read_group, speaking
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.reader import Reader
@@ -300,6 +300,49 @@ def test_pods_that_name_a_gang_without_an_object_make_one() -> None:
     assert facts is not None and facts.min_member == 3
 
 
+def owned(number: int, job: str, **said: str) -> Pod:
+    made = pod(number, annotations={"scheduling.k8s.io/group-min-member": "3", **said})
+    made.metadata.owner_references = [
+        OwnerReference(kind="Job", name=job, uid=f"uid-of-{job}", controller=True)
+    ]
+    return made
+
+
+def test_pods_of_one_controller_that_say_how_many_start_together_are_a_gang() -> None:
+    read = reader()
+    for number in range(2):
+        read.pod(Change(None, owned(number, "mine")))
+    read.pod(Change(None, owned(2, "other")))
+    read.refresh()
+    found = {key: (muster.facts({}), len(muster.members)) for key, muster in read.musters.items()}
+    assert {
+        key: (facts and facts.min_member, number) for key, (facts, number) in found.items()
+    } == {
+        "ns/uid-of-mine": (3, 2),
+        "ns/uid-of-other": (3, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "gang"),
+    [
+        ({"scheduling.k8s.io/group-name": "train"}, "ns/train"),
+        ({"posse.dev/gang": "false"}, "pod:ns/train-0"),
+        ({"scheduling.k8s.io/group-min-member": "many"}, "pod:ns/train-0"),
+        ({"scheduling.k8s.io/group-min-member": "0"}, "pod:ns/train-0"),
+    ],
+)
+def test_what_a_controllers_pod_says_otherwise_comes_first(said: dict[str, str], gang: str) -> None:
+    member = owned(0, "mine", **said)
+    assert Claims(everything=True).gang_of(member) == gang
+    assert minimum_named_by(member) == 0
+
+
+def test_a_pod_of_no_controller_is_not_joined_with_others() -> None:
+    alone = pod(0, annotations={"scheduling.k8s.io/group-min-member": "3"})
+    assert Claims(everything=True).gang_of(alone) == "pod:ns/train-0"
+
+
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "1e9", "99999999999"])
 def test_a_gang_without_an_object_or_a_number_waits_for_its_group(text: str) -> None:
     read = reader()
@@ -489,6 +532,25 @@ def test_a_workload_that_makes_no_sense_is_set_aside_and_its_pods_held_back() ->
     read.workload(Change(workload(("workers", 1)), workload(("workers", 0))))
     read.refresh()
     assert read.musters["ns/train/workers"].facts({}) is None
+
+
+@pytest.mark.looptime
+async def test_a_gang_without_an_object_is_told_of_on_its_first_pod() -> None:
+    rig = Rig()
+    rig.nodes(2)
+    said = {"scheduling.k8s.io/group-min-member": "3"}
+    for number in range(2):
+        rig.api.put("pods", rig_pod(f"train-{number}", annotations=said))
+    async with rig.running():
+        await rig.until(lambda: rig.events("train-0"))
+        sentence = "2 of 3 pods exist; it starts when all of them do"
+        assert rig.events("train-0") == [("FailedScheduling", sentence)]
+        rig.nodes(3)
+        rig.api.put("pods", rig_pod("train-2", annotations=said))
+        await rig.until(lambda: len(rig.bound_of("train")) == 3)
+        await rig.until(lambda: len(rig.events("train-0")) == 2)
+        assert rig.events("train-0")[1] == ("Scheduled", "bound 3 pods to 3 nodes")
+        assert rig.events("train-1") == rig.events("train-2") == []
 
 
 @pytest.mark.looptime

@@ -44,15 +44,35 @@ def group_named_by(pod: Pod) -> str:
         or annotations.get(keys.VOLCANO_GROUP_NAME)
         or labels.get(keys.COSCHEDULING_GROUP_LABEL)
         or labels.get(keys.BARE_GROUP_LABEL)
-        or ""
+        or _shadow(pod)
     )
+
+
+def _shadow(pod: Pod) -> str:
+    """What kube-batch calls a shadow PodGroup: the pods of one controller, which say how many of
+    them start together. No PodGroup has the uid of a controller for a name."""
+    if keys.GROUP_MIN_MEMBER not in pod.metadata.annotations:
+        return ""
+    owner = pod.metadata.controller
+    return owner.uid if owner is not None and _whole(_said_minimum(pod)) else ""
+
+
+def _said_minimum(pod: Pod) -> str:
+    return pod.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "")
 
 
 def minimum_named_by(pod: Pod) -> int:
     """How many start together as the pod itself says, for a group without an object; 0: unsaid."""
-    if not pod.metadata.labels.get(keys.BARE_GROUP_LABEL):
-        return 0
-    text = pod.metadata.labels.get(keys.BARE_MINIMUM_LABEL, "")
+    labels = pod.metadata.labels
+    if labels.get(keys.BARE_GROUP_LABEL):
+        return _whole(labels.get(keys.BARE_MINIMUM_LABEL, ""))
+    if (said := _said_minimum(pod)) and group_named_by(pod) == _shadow(pod):
+        return _whole(said)
+    return 0
+
+
+def _whole(text: str) -> int:
+    """The number, or 0 for what is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 

@@ -160,15 +160,15 @@ class Muster:
         return 0 < len(self.members) == self.count(Place.SUCCEEDED)
 
     @property
-    def only(self) -> Member | None:
-        """The member of a group of one."""
+    def first(self) -> Member | None:
+        """The one that came first, of a group of one the only one; None where nobody has."""
         return next(iter(self.members.values()), None)
 
     @property
     def queue(self) -> str:
         """Where it belongs, whether or not the rest of it can be read; "" while nobody knows."""
         if self.alone:
-            member = self.only
+            member = self.first
             named = "" if member is None else member.pod.metadata.annotations.get(keys.QUEUE_NAME)
             return named or DEFAULT_QUEUE
         if self.terms is not None:
@@ -255,7 +255,7 @@ class Muster:
         )
 
     def _facts_of_one(self) -> GroupFacts | None:
-        member = self.only
+        member = self.first
         if member is None or not (member.place is Place.WAITING or member.place.seated):
             return None
         if self.withheld:
