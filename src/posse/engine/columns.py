@@ -135,11 +135,12 @@ class Columns:
     # -- amounts -----------------------------------------------------------------------------
 
     def free_at(self, rows: Rows, columns: Rows) -> Ints:
-        at = (rows[:, None], columns)
-        room: Ints = self.allocatable[at] - self.used[at] - self.held[at]
+        room = self.allocatable.take(rows, axis=0)
+        room -= self.used.take(rows, axis=0)
+        room -= self.held.take(rows, axis=0)
         if self._shade is not None:
-            room -= self._shade[at]
-        return room
+            room -= self._shade.take(rows, axis=0)
+        return room.take(columns, axis=1)
 
     def at_last(self, rows: Rows) -> Ints:
         """What is free there, in every column, once all that leaves is gone."""

@@ -51,7 +51,7 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
             return Bar.VOLUME if choice.volume else Bar.AFFINITY
     if not node.ready:
         return Bar.NOT_READY
-    if any(taint.key in _LEAVING for taint in node.taints):
+    if node.taints and any(taint.key in _LEAVING for taint in node.taints):
         return Bar.LEAVING
     if not node.schedulable and not _tolerated(_CORDON, constraints):
         return Bar.CORDON

@@ -8,7 +8,7 @@ in two zones are two. What is kept here changes only when nodes come, go or chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -258,10 +258,10 @@ class Tiers:
 
     def _label_levels(self, keys: tuple[str, ...]) -> list[Level]:
         whole: dict[tuple[str, ...], list[int]] = {}
-        outward = keys[::-1]
+        outward, unlabelled = keys[::-1], repeat("")
         for row, node in self._nodes():
-            get = node.labels.get
-            whole.setdefault(tuple([get(key, "") for key in outward]), []).append(row)
+            path = tuple(map(node.labels.get, outward, unlabelled))
+            whole.setdefault(path, []).append(row)
         paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
         for path, rows in whole.items():
             for at in range(len(keys)):

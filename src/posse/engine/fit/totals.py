@@ -41,8 +41,11 @@ class Totals:
             self._has = np.zeros_like(columns.used)
             self._has[takes] = columns.allocatable[takes]
             self._sum_has = self._has.sum(axis=0)
-        free = np.maximum(self._has[rows] - columns.used[rows] - columns.held[rows], 0)
-        self._sum_free += (free - self._free[rows]).sum(axis=0)
+        free = self._has.take(rows, axis=0)
+        free -= columns.used.take(rows, axis=0)
+        free -= columns.held.take(rows, axis=0)
+        np.maximum(free, 0, out=free)
+        self._sum_free += (free - self._free.take(rows, axis=0)).sum(axis=0)
         self._free[rows] = free
 
 

@@ -177,8 +177,9 @@ def _unasked(view: View, demands: list[Demand], policy: Policy) -> Iterator[Limi
     levels = view.tiers.levels(policy.tiers)
     if levels:
         seating, count = _main(demands)
-        if int(seating.seats().max(initial=0)) < count:
-            domain = _nearest(levels, demands, seating, count)
+        most = int(seating.seats().max(initial=0))
+        if most < count:
+            domain = _nearest(levels, demands, seating, count, most)
             if domain is not None:
                 yield Limit(domain, devices_only=True, thorough=False)
             yield Limit(view.tiers.everywhere(policy.tiers), whole=True, devices_only=True)
@@ -187,11 +188,13 @@ def _unasked(view: View, demands: list[Demand], policy: Policy) -> Iterator[Limi
 
 
 def _nearest(
-    levels: list[Level], demands: list[Demand], seating: Seating, count: int
+    levels: list[Level], demands: list[Demand], seating: Seating, count: int, most: int
 ) -> Rows | None:
-    """The nearest domain that does with the fewest nodes; of those the one with least to spare."""
-    seats = seating.seats()
-    fewest = -(-count // max(1, int(seats.max(initial=0))))
+    """The nearest domain that does with the fewest nodes; of those the one with least to spare.
+
+    `most`: what one node seats at most.
+    """
+    fewest = -(-count // max(1, most))
     counted = False
     for level in levels:
         nodes = level.nodes_for(seating, count)
@@ -199,7 +202,7 @@ def _nearest(
         if not counted and not good.any():
             if not nodes.any():
                 continue
-            fewest, counted = _fewest(seats, count), True
+            fewest, counted = _fewest(seating.seats(), count), True
             good = nodes == fewest
         if not good.any():
             continue

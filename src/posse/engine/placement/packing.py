@@ -42,7 +42,7 @@ def pack(
         if found is not None:
             return found, True
     elastic = sum(demand.wanted for demand in asked) < sum(demand.most for demand in asked)
-    if not elastic and any(demand.total() < demand.wanted for demand in asked):
+    if len(asked) > 1 and not elastic and any(d.total() < d.wanted for d in asked):
         return None, True
     for order in orders(view, asked):
         found = _in_turn(view, order, near, policy.spread)

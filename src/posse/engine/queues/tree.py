@@ -65,7 +65,7 @@ class QueueTree(Ledger):
         return room.copy()
 
     def _room_of(self, queue: Queue) -> Ints:
-        left = self._most[queue.chain] - self._used[queue.chain]
+        left = self._most.take(queue.chain, axis=0) - self._used.take(queue.chain, axis=0)
         room: Ints = left.min(axis=0)
         if self._guaranteed and np.count_nonzero(self._unmet[0]):
             inside = self._kept_inside(queue)
@@ -123,7 +123,8 @@ class QueueTree(Ledger):
 
     def _kept_inside(self, queue: Queue) -> Ints:
         """What is kept, inside of each queue above this one, for others than it and its own."""
-        kept: Ints = (self._unmet_below[queue.above] - self._unmet[queue.within]).cumsum(axis=0)
+        below = self._unmet_below.take(queue.above, axis=0)
+        kept: Ints = (below - self._unmet.take(queue.within, axis=0)).cumsum(axis=0)
         return kept
 
     # -- what is wrong with them -------------------------------------------------------------
