@@ -293,6 +293,27 @@ def test_what_its_own_group_says_counts() -> None:
     assert "slow-worker-0 on node-0 has not started" in released.why
 
 
+def test_what_its_group_says_last_counts() -> None:
+    view = starting(start_timeout=60.0)
+    view.set_group(replace(group_of(view), start_timeout=90.0))
+    assert decide(view, 60.0) == []
+    assert wake_at(view, STEADY) == 90.0
+    view.set_group(replace(group_of(view), start_timeout=None))
+    assert decide(view, 90.0) == []
+    assert wake_at(view, STEADY) == 1800.0
+
+
+def test_who_was_not_reached_in_one_cycle_is_let_go_in_the_next() -> None:
+    view = View()
+    slow = [gang(name, workers=1, gpus=1, recreated=True) for name in ("slow-a", "slow-b")]
+    arrives(*nodes(2, gpus=1), *slow)(view)
+    list(cycle(view, STEADY, 0.0))
+    first = next(cycle(view, STEADY, 1800.0))
+    second = next(cycle(view, STEADY, 1800.0))
+    assert isinstance(first, Release) and isinstance(second, Release)
+    assert [first.gang, second.gang] == ["team/slow-a", "team/slow-b"]
+
+
 def test_from_when_it_had_its_nodes_and_not_from_a_restart() -> None:
     view = starting(began=-1000.0)
     assert wake_at(view, STEADY) == 800.0

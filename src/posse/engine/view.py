@@ -34,6 +34,7 @@ from posse.engine.placement.shortfalls import Shortfalls
 from posse.engine.preemption.budgets import Budgets
 from posse.engine.preemption.hunting import Hunting
 from posse.engine.queues.tree import QueueTree
+from posse.engine.repair.starting import Starting
 from posse.engine.reservation.reservations import Reservations
 from posse.engine.reservation.shadows import Shadows
 
@@ -54,7 +55,7 @@ class View:
         # Gangs that have begun and miss something.
         self.ailing: dict[str, Gang] = {}
         # Gangs whose minimum is seated and that did not run whole yet.
-        self.starting: dict[str, Gang] = {}
+        self.starting = Starting()
         # Gangs on whose groups it is written what is kept for their repair.
         self.keeping: dict[str, Gang] = {}
         # Gangs that have holds.
@@ -165,7 +166,7 @@ class View:
         self.hunting.forget(gang)
         self.stirred.pop(gang.key, None)
         self.ailing.pop(gang.key, None)
-        self.starting.pop(gang.key, None)
+        self.starting.remove(gang)
         self.keeping.pop(gang.key, None)
         self.tree.dissolve(gang)
         del self.gangs[gang.key]
@@ -401,6 +402,7 @@ class View:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
         self.tree.validate(self.gangs.values())
         self.neighbours.validate()
+        self.starting.validate(self.stirred)
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"

@@ -21,7 +21,7 @@ from posse.engine.policy import Policy
 from posse.engine.preemption.making import adopt_made
 from posse.engine.repair.holding import adopt, give_up_lost
 from posse.engine.repair.keeping import adopt_keeps, drop_kept, keep_what_fits, keeps_of
-from posse.engine.repair.overdue import let_go_overdue, next_due, release, watch
+from posse.engine.repair.overdue import let_go_overdue, release, watch
 from posse.engine.resources import count, lasting
 from posse.engine.view import View
 
@@ -49,8 +49,8 @@ def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release | K
 def wake_at(view: View, policy: Policy) -> float | None:
     """When the next gang's time is over: a cycle is due then without any event."""
     dates = [_deadline(gang, policy) for gang in view.ailing.values() if not gang.lapsed]
-    dates += next_due(view, policy)
-    return min(dates, default=None)
+    starting = view.starting.next_date(policy.start_timeout)
+    return min(dates if starting is None else [*dates, starting], default=None)
 
 
 def _deadline(gang: Gang, policy: Policy) -> float:

@@ -18,24 +18,26 @@ def watch(view: View, gang: Gang) -> None:
     that was seen, only our own counts: an hour between the two clocks is no hour of waiting.
     """
     if not gang.muster.seated or gang.short or gang.started:
-        view.starting.pop(gang.key, None)
+        view.starting.remove(gang)
         gang.seated_since, gang.overdue = None, False
     elif gang.seated_since is None:
-        view.starting[gang.key] = gang
         said = None if gang.facts is None else gang.facts.began
         gang.seated_since = view.now if said is None else min(said, view.now)
+        view.starting.add(gang)
+    elif gang in view.starting:
+        view.starting.add(gang)
 
 
 def let_go_overdue(view: View, policy: Policy, now: float) -> Iterator[Release]:
-    late = [gang for gang in view.starting.values() if _due(gang, policy) <= now]
+    late = view.starting.late(policy.start_timeout, now)
     for gang in sorted(late, key=lambda gang: gang.rank):
-        if view.starting.get(gang.key) is not gang or gang.facts is None or gang.overdue:
+        if gang not in view.starting or gang.facts is None or gang.overdue:
             continue
         seated = sorted(gang.muster.seated, key=lambda member: member.order)
         idle = [member for member in seated if not member.facts.running]
         if not idle:
             # They run; its group will say so.
-            del view.starting[gang.key]
+            view.starting.remove(gang)
             continue
         gang.overdue = True
         first = next((member for member in idle if member.facts.trouble), idle[0])
@@ -70,25 +72,12 @@ def dismiss(view: View, gang: Gang) -> None:
     gang.vacancies.clear()
     gang.repairs = ()
     view.ailing.pop(gang.key, None)
-    view.starting.pop(gang.key, None)
+    view.starting.remove(gang)
     view.set_holds(gang, [])
     view.stir(gang)
-
-
-def next_due(view: View, policy: Policy) -> Iterator[float]:
-    for gang in view.starting.values():
-        if not gang.overdue and _limit(gang, policy) > 0:
-            yield _due(gang, policy)
 
 
 def _limit(gang: Gang, policy: Policy) -> float:
     assert gang.facts is not None
     timeout = gang.facts.start_timeout
     return policy.start_timeout if timeout is None else timeout
-
-
-def _due(gang: Gang, policy: Policy) -> float:
-    """When its time is over; never for a timeout of nothing."""
-    assert gang.facts is not None and gang.seated_since is not None
-    limit = _limit(gang, policy)
-    return gang.seated_since + limit if limit > 0 else float("inf")
