@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from posse.engine.facts import Taint, Toleration
 from posse.engine.fit.terms import Choice, NodeTerm, Preference, Requirement
 from tests.scenarios.language import Scenario, gang, node, nodes, starts, waits
 
@@ -13,6 +14,15 @@ def in_zone(*zones: str) -> NodeTerm:
 
 
 ZONES = [node(f"{zone}{at}", gpus=4, labels={"zone": zone}) for zone in "abc" for at in range(2)]
+SHY = [
+    node("shy", gpus=4, labels={"zone": "a"}, taints=[Taint("shy", effect="PreferNoSchedule")]),
+    node(
+        "coy",
+        gpus=4,
+        labels={"zone": "a"},
+        taints=[Taint(key, effect="PreferNoSchedule") for key in ("shy", "coy")],
+    ),
+]
 
 TABLE = [
     Scenario(
@@ -64,6 +74,33 @@ TABLE = [
             )
         ],
         expect=[starts("j", on={"c0": 1, "c1": 1, "b0": 1})],
+    ),
+    Scenario(
+        "nodes that would rather be without it are taken last, whatever it prefers itself",
+        [*SHY, *ZONES[2:3]],
+        gangs=[gang("j", workers=2, gpus=4, prefers=[Preference(100, in_zone("a"))])],
+        expect=[starts("j", on={"b0": 1, "shy": 1})],
+    ),
+    Scenario(
+        "the fewer such taints the better",
+        SHY,
+        gangs=[gang("j", workers=1, gpus=4)],
+        expect=[starts("j", on={"shy": 1})],
+    ),
+    Scenario(
+        "who tolerates them minds them not",
+        [*SHY, node("z", gpus=8)],
+        gangs=[
+            gang("j", workers=1, gpus=4, tolerations=[Toleration("shy", "Exists")]),
+            gang("k", workers=1, gpus=4, tolerations=[Toleration(operator="Exists")]),
+        ],
+        expect=[starts("j", on={"shy": 1}), starts("k", on={"coy": 1})],
+    ),
+    Scenario(
+        "a taint of another effect is none",
+        [node("a", gpus=4, taints=[Taint("x", effect="Whatever")]), node("b", gpus=8)],
+        gangs=[gang("j", workers=1, gpus=4)],
+        expect=[starts("j", on={"a": 1})],
     ),
     Scenario(
         "one of two roles is bound to a node by name",

@@ -16,6 +16,9 @@ _CORDON: Final = Taint("node.kubernetes.io/unschedulable")
 # but a gang that begins there would lose a member at once.
 _LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 _REPELLING: Final = ("NoSchedule", "NoExecute")
+_DISCOURAGING: Final = "PreferNoSchedule"
+# What one such taint weighs: more than any preference for the node.
+_DISCOURAGED: Final = 100_000
 
 
 class Bar(IntEnum):
@@ -61,14 +64,21 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
 
 
 def liking(node: NodeFacts | None, constraints: Constraints) -> int:
-    """How much the pod prefers this node to others: the more, the better."""
+    """How much the pod prefers this node to others, or the node would rather be without it: the
+    more, the better."""
     if node is None:
         return 0
-    return sum(
+    liked = sum(
         preference.weight
         for preference in constraints.prefers
         if preference.term.matches(node.name, node.labels)
     )
+    discouraged = sum(
+        1
+        for taint in node.taints
+        if taint.effect == _DISCOURAGING and not _tolerated(taint, constraints)
+    )
+    return liked - _DISCOURAGED * discouraged
 
 
 def wanted_by_label(node: NodeFacts, constraints: Constraints) -> bool:
@@ -99,6 +109,8 @@ class Eligibility:
         self._likings: NDArray[np.int64] = np.zeros(0, np.int64)
         self._seen: list[NodeFacts | None] = []
         self._clock = self._altered = -1
+        # It may not be all the same which of the nodes it is.
+        self.partial = False
 
     def bars(self) -> NDArray[np.int8]:
         self.refresh()
@@ -120,8 +132,8 @@ class Eligibility:
             if self._seen[row] is not nodes[row]:
                 self._seen[row] = nodes[row]
                 self._bars[row] = bar(nodes[row], self.constraints)
-                if self.constraints.prefers:
-                    self._likings[row] = liking(nodes[row], self.constraints)
+                self._likings[row] = liked = liking(nodes[row], self.constraints)
+                self.partial = self.partial or liked != 0
         self._clock, self._altered = columns.clock, columns.last_altered
 
     def at(self, rows: Rows) -> NDArray[np.bool_]:

@@ -173,7 +173,7 @@ class Seating:
             if own.any():
                 yield rows[own]
                 rows = rows[~own]
-        if self.shape.constraints.prefers:
+        if self.eligibility.partial:
             liked = self.eligibility.likings(rows)
             for liking in np.unique(liked)[::-1]:
                 yield from self._graded(rows[liked == liking], spread)
