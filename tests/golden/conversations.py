@@ -32,6 +32,7 @@ from tests.golden.phrases import (
     tf_job,
     watch,
 )
+from tests.golden.storage import STORAGE
 from tests.golden.talking import Conversation, Request
 
 CONVERSATIONS = (
@@ -393,4 +394,5 @@ CONVERSATIONS = (
         ),
     ),
     *BUDGETS,
+    *STORAGE,
 )

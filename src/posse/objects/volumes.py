@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import field
 
 from posse.objects.affinities import LabelSelector, NodeSelector
 from posse.objects.meta import Amount, KubeObject, KubeStruct, Nullable
+from posse.objects.raw import mapping
 
 # Where a claim's volume is to be made; the provisioner takes it away if it cannot.
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+# What keeps a claim while a pod uses it, and a volume while it is bound.
+CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 # The provisioner of classes whose volumes are made by hand.
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
@@ -192,3 +198,9 @@ class CsiStorageCapacity(KubeObject):
     node_topology: LabelSelector | None = None
     capacity: Amount | None = None
     maximum_volume_size: Amount | None = None
+
+
+def is_default(storage_class: dict[str, Any]) -> bool:
+    """Whether claims that name no class are meant for this one."""
+    annotations = mapping(storage_class, "metadata", "annotations")
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(OLD_DEFAULT_CLASS))

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from posse.objects.kinds import EVENT, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
+from posse.objects.kinds import (
+    EVENT,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STORAGE_CLASS,
+)
+from posse.objects.volumes import BIND_COMPLETED, NO_PROVISIONER, SELECTED_NODE
 from tests.unit.node.embedded import Embedded, embedded
 
 pytestmark = pytest.mark.looptime
@@ -144,4 +151,132 @@ async def test_a_claim_whose_volume_is_gone_is_lost() -> None:
         await phase(cluster, claim(), "Bound")
         await phase(cluster, volume(), "Bound")
         await cluster.connection.delete(PERSISTENT_VOLUME, "disk")
+        forced = {"metadata": {"finalizers": None}}
+        await cluster.connection.patch(PERSISTENT_VOLUME, "disk", forced)
         await phase(cluster, claim(), "Lost")
+
+
+async def test_a_bound_volume_outlives_its_deletion_until_its_claim_is_gone() -> None:
+    async with embedded("core") as cluster:
+        await make(cluster, volume())
+        await make(cluster, claim())
+        await phase(cluster, claim(), "Bound")
+        await phase(cluster, volume(), "Bound")
+        await cluster.connection.delete(PERSISTENT_VOLUME, "disk")
+        await asyncio.sleep(30)
+        assert not await cluster.gone(PERSISTENT_VOLUME, "disk", "")
+        await cluster.connection.delete(PERSISTENT_VOLUME_CLAIM, "data", "default")
+        await cluster.until(lambda: cluster.gone(PERSISTENT_VOLUME_CLAIM, "data"))
+        await cluster.until(lambda: cluster.gone(PERSISTENT_VOLUME, "disk", ""))
+
+
+async def test_a_claim_outlives_its_deletion_until_no_pod_on_a_node_has_it() -> None:
+    using = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    async with embedded("core", "node") as cluster:
+        await make(cluster, claim())
+        await cluster.run_pod("user", volumes=using)
+        await cluster.pod("user", "Running")
+        await cluster.connection.delete(PERSISTENT_VOLUME_CLAIM, "data", "default")
+        await asyncio.sleep(30)
+        assert not await cluster.gone(PERSISTENT_VOLUME_CLAIM, "data")
+        await cluster.connection.delete(POD, "user", "default")
+        await cluster.until(lambda: cluster.gone(PERSISTENT_VOLUME_CLAIM, "data"))
+
+
+def storage_class(name: str = "fast", mode: str = "WaitForFirstConsumer", **more: Any) -> Manifest:
+    return {
+        "metadata": {"name": name},
+        "provisioner": NO_PROVISIONER,
+        "volumeBindingMode": mode,
+    } | more
+
+
+async def told(cluster: Embedded, reason: str) -> Manifest:
+    async def said() -> list[Manifest]:
+        events = [one for one in await cluster.all(EVENT) if one["reason"] == reason]
+        return [one for one in events if one["involvedObject"]["name"] == "data"]
+
+    found: Manifest = (await cluster.until(said))[0]
+    return found
+
+
+async def test_a_claim_that_waits_for_its_pod_is_given_what_is_promised_to_it_alone() -> None:
+    asked = claim(storageClassName="fast")
+    async with embedded("core") as cluster:
+        await cluster.connection.create(STORAGE_CLASS, storage_class())
+        await make(cluster, volume("near", storageClassName="fast"))
+        made = await make(cluster, asked)
+        await told(cluster, "WaitForFirstConsumer")
+        await asyncio.sleep(30)
+        await phase(cluster, volume("near"), "Available")
+        reference = {"namespace": "default", "name": "data", "uid": made["metadata"]["uid"]}
+        await cluster.connection.patch(PERSISTENT_VOLUME, "near", {"spec": {"claimRef": reference}})
+        bound = await phase(cluster, asked, "Bound")
+        assert bound["spec"]["volumeName"] == "near"
+        assert bound["metadata"]["annotations"][BIND_COMPLETED] == "yes"
+
+
+async def test_a_claim_says_which_pod_it_waits_for() -> None:
+    using = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    async with embedded("core") as cluster:
+        await cluster.connection.create(STORAGE_CLASS, storage_class())
+        await cluster.run_pod("user", "", volumes=using)
+        await make(cluster, claim(storageClassName="fast"))
+        event = await told(cluster, "WaitForPodScheduled")
+        assert event["message"] == "waiting for pod user to be scheduled"
+
+
+async def test_a_claim_whose_class_comes_late_is_bound_by_it() -> None:
+    asked = claim(storageClassName="fast")
+    async with embedded("core") as cluster:
+        await make(cluster, asked)
+        event = await told(cluster, "ProvisioningFailed")
+        assert event["message"] == 'storageclass.storage.k8s.io "fast" not found'
+        provisioned = storage_class(mode="Immediate", provisioner="example.com/disks")
+        await cluster.connection.create(STORAGE_CLASS, provisioned)
+        assert "'example.com/disks'" in (await told(cluster, "ExternalProvisioning"))["message"]
+        found = await cluster.find(PERSISTENT_VOLUME_CLAIM, "data")
+        assert found is not None
+        named = found["metadata"]["annotations"]["volume.kubernetes.io/storage-provisioner"]
+        assert named == "example.com/disks"
+        await make(cluster, volume(storageClassName="fast"))
+        await phase(cluster, asked, "Bound")
+
+
+async def test_a_node_that_was_selected_is_for_the_provisioner_to_see() -> None:
+    asked = claim(storageClassName="fast")
+    async with embedded("core") as cluster:
+        provisioned = storage_class(provisioner="example.com/disks")
+        await cluster.connection.create(STORAGE_CLASS, provisioned)
+        await make(cluster, asked)
+        await told(cluster, "WaitForFirstConsumer")
+        selected = {"metadata": {"annotations": {SELECTED_NODE: "node-0"}}}
+        await cluster.connection.patch(PERSISTENT_VOLUME_CLAIM, "data", selected, "default")
+        await told(cluster, "ExternalProvisioning")
+
+
+async def test_a_pods_own_claim_comes_and_goes_with_it() -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": claim()["spec"]}
+    own = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]
+    async with embedded("core", "node") as cluster:
+        await make(cluster, volume())
+        await cluster.run_pod("user", volumes=own)
+        bound = await phase(cluster, claim("user-scratch"), "Bound")
+        assert bound["metadata"]["labels"] == {"a": "b"}
+        assert bound["metadata"]["ownerReferences"][0]["name"] == "user"
+        await cluster.connection.delete(POD, "user", "default")
+        await cluster.until(lambda: cluster.gone(PERSISTENT_VOLUME_CLAIM, "user-scratch"))
+
+
+@pytest.mark.parametrize("named", [None, "", "slow"])
+async def test_a_claim_that_names_no_class_gets_the_youngest_default(named: str | None) -> None:
+    by_default = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    asked = claim() if named is None else claim(storageClassName=named)
+    async with embedded() as cluster:
+        for name in ("old", "new"):
+            one = storage_class(name)
+            one["metadata"] |= by_default
+            await cluster.connection.create(STORAGE_CLASS, one)
+            await asyncio.sleep(5)
+        made = await make(cluster, asked)
+        assert made["spec"]["storageClassName"] == ("new" if named is None else named)

@@ -20,7 +20,7 @@ _STABILITY = {"alpha": 1, "beta": 2, None: 3}
 # In kube-apiserver's order.
 _FIRST = (
     "", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "policy",
-    "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+    "rbac.authorization.k8s.io", "storage.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
     "coordination.k8s.io", "discovery.k8s.io",
 )  # fmt: skip
 

@@ -14,6 +14,13 @@ from posse.local.apiserver.strategies.instances import Instances
 from posse.local.apiserver.strategies.namespaces import Namespaces
 from posse.local.apiserver.strategies.pods import Pods
 from posse.local.apiserver.strategies.services import Services
+from posse.local.apiserver.strategies.storage import (
+    Capacities,
+    Classes,
+    Drivers,
+    DriversOfNodes,
+    Storage,
+)
 from posse.local.apiserver.strategies.strategy import Strategy
 from posse.local.apiserver.strategies.workloads import (
     Budgets,
@@ -26,7 +33,6 @@ from posse.local.apiserver.strategies.workloads import (
     Quotas,
     Returned,
     Slices,
-    Storage,
     Workloads,
 )
 from posse.local.apiserver.tables import Column, columns_of
@@ -63,6 +69,10 @@ _STRATEGIES: dict[Kind, Strategy] = {
     kinds.ENDPOINT_SLICE: Slices(),
     kinds.PERSISTENT_VOLUME: Storage(),
     kinds.PERSISTENT_VOLUME_CLAIM: Storage(),
+    kinds.STORAGE_CLASS: Classes(),
+    kinds.CSI_NODE: DriversOfNodes(),
+    kinds.CSI_DRIVER: Drivers(),
+    kinds.CSI_STORAGE_CAPACITY: Capacities(),
     kinds.CUSTOM_RESOURCE_DEFINITION: Definitions(),
 }
 _PARTS: dict[Kind, tuple[Subresource, ...]] = {

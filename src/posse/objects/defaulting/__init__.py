@@ -18,6 +18,7 @@ from posse.objects.defaulting import (
     nodes,
     pods,
     services,
+    storage,
     workloads,
 )
 from posse.objects.defaulting.qos import qos_class
@@ -44,6 +45,10 @@ _BY_KIND: dict[Kind, Callable[[Raw], None]] = {
     kinds.POD_DISRUPTION_BUDGET: budgets.default_budget,
     kinds.ENDPOINTS: claims.default_endpoints,
     kinds.ENDPOINT_SLICE: claims.default_endpoint_slice,
+    kinds.STORAGE_CLASS: storage.default_class,
+    kinds.CSI_NODE: storage.default_csi_node,
+    kinds.CSI_DRIVER: storage.default_driver,
+    kinds.CSI_STORAGE_CAPACITY: storage.default_capacity,
     kinds.PERSISTENT_VOLUME: claims.default_volume,
     kinds.PERSISTENT_VOLUME_CLAIM: claims.default_claim,
 }

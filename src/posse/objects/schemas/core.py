@@ -18,6 +18,7 @@ from posse.objects.schemas.fields import (
     parts,
     pods,
     reviews,
+    storage,
     volumes,
     workloads,
 )
@@ -34,6 +35,7 @@ STRUCTS: dict[str, Struct] = notation.read(
     access.STRUCTS,
     definitions.STRUCTS,
     claims.STRUCTS,
+    storage.STRUCTS,
     endpoints.STRUCTS,
     reviews.STRUCTS,
     parts.STRUCTS,

@@ -144,6 +144,13 @@ ResourceQuota: How much a namespace may use in all.
 LimitRange: Bounds and defaults for what single pods and containers ask for.
 PersistentVolume: Storage that outlives pods.
 PersistentVolumeClaim: A request for such storage.
+StorageClass: A kind of storage: who makes its volumes, and when.
+StorageClass.provisioner: Who makes its volumes; kubernetes.io/no-provisioner says nobody.
+StorageClass.volumeBindingMode: Immediate, or WaitForFirstConsumer to choose with the pod's node.
+StorageClass.allowedTopologies: Where its volumes can be made.
+CSIDriver: A driver of storage, and what it can do.
+CSINode: Which drivers a node has, and how much each can attach there.
+CSIStorageCapacity: How much room is left for volumes of a class in one place.
 Endpoints: The addresses a service leads to.
 EndpointSlice: The same in parts, with the state of each address.
 Lease: Who holds something, and until when.

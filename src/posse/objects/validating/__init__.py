@@ -26,6 +26,7 @@ from posse.objects.validating import (
     pods,
     reported,
     services,
+    storage,
     workloads,
 )
 from posse.objects.validating.metadata import (
@@ -64,6 +65,10 @@ _NEW: dict[Kind, _Check] = {
     kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice,
     kinds.PERSISTENT_VOLUME: claims.check_volume,
     kinds.PERSISTENT_VOLUME_CLAIM: claims.check_claim,
+    kinds.STORAGE_CLASS: storage.check_class,
+    kinds.CSI_NODE: storage.check_csi_node,
+    kinds.CSI_DRIVER: storage.check_driver,
+    kinds.CSI_STORAGE_CAPACITY: storage.check_capacity,
 }
 _CHANGED: dict[Kind, _Check] = {
     **_NEW,
@@ -87,6 +92,10 @@ _CHANGES: dict[Kind, _CheckChange] = {
     kinds.ENDPOINT_SLICE: endpoints.check_endpoint_slice_update,
     kinds.PERSISTENT_VOLUME: claims.check_volume_update,
     kinds.PERSISTENT_VOLUME_CLAIM: claims.check_claim_update,
+    kinds.STORAGE_CLASS: storage.check_class_update,
+    kinds.CSI_NODE: storage.check_csi_node_update,
+    kinds.CSI_DRIVER: storage.check_driver_update,
+    kinds.CSI_STORAGE_CAPACITY: storage.check_capacity_update,
 }
 _REPORTED: dict[Kind, _CheckChange] = {
     kinds.POD: reported.check_pod_status,

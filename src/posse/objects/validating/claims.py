@@ -34,7 +34,7 @@ def check_volume(report: Report, volume: Raw) -> None:
     if not capacity:
         report.required("spec.capacity")
     if list(capacity) != ["storage"]:
-        report.unsupported("spec.capacity", capacity, ["storage"])
+        report.unsupported("spec.capacity", spec.get("capacity"), ["storage"])
     for resource in sorted(capacity):
         _check_positive(report, capacity[resource], f"spec.capacity[{resource}]")
     if policy := text(spec, "persistentVolumeReclaimPolicy"):

@@ -54,13 +54,6 @@ class Slices(Strategy):
     counts_generations = True
 
 
-class Storage(Strategy):
-    """Volumes and claims."""
-
-    status_apart = True
-    returns_deleted = True
-
-
 class Workloads(Strategy):
     """Deployments and ReplicaSets."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posse.local.apiserver.tables import cluster, storage, workloads
+from posse.local.apiserver.tables import classes, cluster, storage, workloads
 from posse.local.apiserver.tables.layout import Layout
 from posse.local.apiserver.tables.pods import PODS
 from posse.local.apiserver.tables.reading import CREATED_AT, NAME
@@ -29,6 +29,9 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
         kinds.ENDPOINT_SLICE: storage.ENDPOINT_SLICES,
         kinds.PERSISTENT_VOLUME: storage.VOLUMES,
         kinds.PERSISTENT_VOLUME_CLAIM: storage.CLAIMS,
+        kinds.STORAGE_CLASS: classes.CLASSES,
+        kinds.CSI_NODE: classes.CSI_NODES,
+        kinds.CSI_DRIVER: classes.DRIVERS,
         kinds.JOB: workloads.JOBS,
         kinds.DEPLOYMENT: workloads.DEPLOYMENTS,
         kinds.REPLICA_SET: workloads.REPLICA_SETS,
