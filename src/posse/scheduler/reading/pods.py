@@ -72,7 +72,18 @@ def place_of(pod: Pod) -> Place:
     return Place.WAITING
 
 
-def read_pod(pod: Pod, gang: str | None, shape: Shape) -> PodFacts:
+def nominated(pod: Pod) -> str:
+    """The node on which another scheduler makes room for the pod; "" where none does.
+
+    Whoever took that room would be ended for the pod, or keep it waiting for ever.
+    """
+    if place_of(pod) is not Place.WAITING or pod.metadata.deleting:
+        return ""
+    return pod.status.nominated_node_name
+
+
+def read_pod(pod: Pod, gang: str | None, shape: Shape, promised: str = "") -> PodFacts:
+    """`promised`: the node that it takes room on though it does not have it yet."""
     meta = pod.metadata
     return PodFacts(
         uid=meta.uid,
@@ -80,7 +91,7 @@ def read_pod(pod: Pod, gang: str | None, shape: Shape) -> PodFacts:
         gang=gang,
         role=role_of(pod),
         shape=shape,
-        node=pod.spec.node_name or None,
+        node=pod.spec.node_name or promised or None,
         created=created_at(meta),
         deleting=meta.deletion_timestamp is not None,
         running=pod.status.phase == "Running",

@@ -36,6 +36,7 @@ from posse.scheduler.reading.pods import (
     CLAIMS_ARE_NOT_ALLOCATED,
     Place,
     Shapes,
+    nominated,
     place_of,
     read_pod,
     turned_away,
@@ -373,19 +374,22 @@ class Reader:
         place = place_of(pod)
         shape, problem = None, ""
         lacking = ""
-        if not place.finished and (gang is not None or pod.spec.node_name):
+        promised = nominated(pod) if gang is None else ""
+        if not place.finished and (gang is not None or pod.spec.node_name or promised):
             if pod.spec.volumes:
                 self.storage.shelves.use(pod)
             try:
                 shape, problem = self._shape_of(pod, known, gang)
             except NotYet as claim:
                 lacking, place = str(claim), Place.BARRED
+        if promised and shape is None:
+            problem = ""  # it is nobody's concern before it has its node
         self._pods[uid] = _Known(pod, gang, shape)
         self._spoil(pod.spec.node_name, uid, bool(problem) and not place.finished)
         counts = shape is not None and (place.seated or place is Place.WAITING)
         if shape is not None and counts:
             try:
-                self._view.set_pod(read_pod(pod, gang, shape))
+                self._view.set_pod(read_pod(pod, gang, shape, promised))
             except Unreadable as error:
                 problem, counts = str(error), False
         if not counts:
