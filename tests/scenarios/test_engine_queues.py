@@ -180,7 +180,11 @@ CAPABILITY = [
         expect=[
             starts("elastic", 2),
             starts("elastic", 2),
-            waits("elastic", reason=QUOTA, because="2 pods beyond its minimum: queue q may use 8"),
+            waits(
+                "elastic",
+                reason=QUOTA,
+                because="2 pods beyond its minimum: asks 2 GPUs beside",
+            ),
         ],
         then=[
             Turn(
@@ -315,7 +319,11 @@ CAPABILITY = [
                     )
                 ],
                 [
-                    waits("old", reason=QUOTA, because="4 are in use; it can start when 4 more"),
+                    waits(
+                        "old",
+                        reason=QUOTA,
+                        because="asks 4 GPUs beside the 4 it has",
+                    ),
                     waits("new", reason=QUOTA, because="8 are in use"),
                 ],
             ),
@@ -333,8 +341,8 @@ GUARANTEE = [
             waits(
                 "new",
                 reason=QUOTA,
-                because="6 GPUs are kept for queue vision (guarantee), 16 are free;"
-                " it can start when 2 more are free",
+                because="asks 12 GPUs, today's nodes have 16, of which 6 are kept for queue vision"
+                " (guarantee); ask for 10 at most, add 2, or lower the guarantee",
             )
         ],
         then=[
@@ -378,8 +386,9 @@ GUARANTEE = [
             waits(
                 "a",
                 reason=QUOTA,
-                because="8 GPUs are kept for queue vision (guarantee), 24 are free in queue"
-                " research; it can start when 8 more are free in queue research",
+                because="asks 24 GPUs, queue research, of which queue nlp is part, may use 24"
+                " (capability), of which 8 are kept for queue vision (guarantee); ask for 16 at"
+                " most, raise the capability, or lower the guarantee",
             ),
         ],
         then=[
@@ -425,7 +434,7 @@ GUARANTEE = [
         queues=[queue("vision", guarantee=8), queue("nlp")],
         gangs=[gang("a", workers=1, gpus=1, queue="nlp")],
         expect=[
-            waits("a", reason=QUOTA, because="8 GPUs are kept for queue vision (guarantee), 4 are")
+            waits("a", reason=QUOTA, because="asks 1 GPU, today's nodes have 4, and 8 are kept for")
         ],
     ),
 ]

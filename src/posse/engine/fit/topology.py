@@ -151,6 +151,8 @@ class Tiers:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._drawn = HyperNodes()
+        # How often HyperNodes have changed.
+        self.redrawn = 0
         self._clock = -1
         self._seen: list[NodeFacts | None] = []
         # By their label keys; and by one key alone.
@@ -163,10 +165,12 @@ class Tiers:
     def set_hypernode(self, facts: HyperNodeFacts) -> None:
         if self._drawn.facts.get(facts.name) != facts:
             self._drawn.facts[facts.name] = facts
+            self.redrawn += 1
             self._forget()
 
     def remove_hypernode(self, name: str) -> None:
         if self._drawn.facts.pop(name, None) is not None:
+            self.redrawn += 1
             self._forget()
 
     def _forget(self) -> None:

@@ -46,7 +46,7 @@ class Lines:
             self._moved[stands[0]] = None
 
     def leave(self, key: str) -> None:
-        """Its entry stays until it comes to the front; whoever joins again has a new one."""
+        """It left, or may count again. Its entry stays until it comes to the front."""
         stood = self._in_line.get(key)
         if stood is not None:
             self._moved[stood[0]] = None

@@ -28,13 +28,15 @@ from posse.engine.reservation.shadows import Shadows
 class Quota:
     """A quota stands against it, that of `queue`; None: what is kept free for other queues.
 
-    `seen` is the tree's clock at the look. Not `alone`: some members lack room only.
+    `seen` is the tree's clock at the look. Not `alone`: some members lack room only. `never`: it
+    stands against it whoever ends, as long as queues and nodes stay as they are.
     """
 
     verdict: Verdict
     queue: str | None
     seen: int
     alone: bool = True
+    never: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +59,8 @@ class Shortfall:
     hopeless: object = None
     # What is to be told of it, where that is not for its demands to tell.
     verdict: Verdict | None = None
+    # Whether today's nodes stand against its gangs for good, and when that was looked at.
+    never: tuple[object, bool] = (None, False)
     # What kind of reason its gangs were told.
     told: tuple[Reason, Cause | None] | None = None
     gangs: dict[str, Gang] = field(default_factory=dict)
@@ -120,7 +124,10 @@ class Shortfalls:
         known.moves = blocked.moves
         known.behind = blocked.behind
         known.verdict = blocked.verdict
-        known.quota = blocked.quota
+        hopeless, known.quota = known.quota is not None and known.quota.never, blocked.quota
+        if hopeless != (known.quota is not None and known.quota.never):
+            for other in known.gangs.values():
+                self.lines.leave(other.key)
         before = self._of.get(gang.key)
         if before is not known:
             self.remove(gang)
@@ -197,8 +204,13 @@ class Shortfalls:
         return found
 
     def _short_of_minimum(self, key: str) -> Gang | None:
+        """Unless no waiting helps it."""
         shortfall = self._of.get(key)
-        return None if shortfall is None or shortfall.surplus else shortfall.gangs[key]
+        if shortfall is None or shortfall.surplus:
+            return None
+        if shortfall.quota is not None and shortfall.quota.never:
+            return None
+        return shortfall.gangs[key]
 
     def _helped(
         self,

@@ -59,6 +59,9 @@ class Ledger:
         self._kept: Ints = np.zeros((1, 8), np.int64)
         self._unmet: Ints = np.zeros((1, 8), np.int64)
         self._unmet_below: Ints = np.zeros((1, 8), np.int64)
+        # What would be kept for it and those below it if nobody used any, and for those below it.
+        self._floor: Ints = np.zeros((1, 8), np.int64)
+        self._floor_below: Ints = np.zeros((1, 8), np.int64)
         # Which columns anything is guaranteed of.
         self._guaranteed: list[int] = []
 
@@ -306,5 +309,11 @@ class Ledger:
         if self._guaranteed:
             for queue in reversed(ordered):
                 self._meet(queue.chain.tolist())
+        self._floor, self._floor_below = self._kept.copy(), np.zeros(size, np.int64)
+        for queue in reversed(ordered if self._guaranteed else ()):
+            row = queue.row
+            self._floor[row] = np.maximum(self._kept[row], self._floor_below[row])
+            if queue.parent is not None:
+                self._floor_below[queue.parent.row] += self._floor[row]
         self.clock += 1
         self._wanted_at = self._built_at = self.clock

@@ -10,15 +10,14 @@ import msgspec
 import numpy as np
 
 from posse.engine.columns import Ints
-from posse.engine.decisions import Reason, Shortage, Verdict
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.placement.demands import Demand
 from posse.engine.placement.shortfalls import Quota
 from posse.engine.queues.limits import Limit
 from posse.engine.queues.tree import Flags
-from posse.engine.resources import amount, count, words
-from posse.engine.verdicts.wording import are
+from posse.engine.resources import count
+from posse.engine.verdicts.allowing import never, not_now
 from posse.engine.view import View
 
 # Seats it was given before: no quota that was lowered since takes them from it.
@@ -151,9 +150,20 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
 def _stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags) -> Quota:
     """The quota that so much in all would exceed."""
     assert gang.facts is not None
-    limit = budget.limit(asked, over)
-    binding = None if limit.queue is None else limit.queue.name
-    return Quota(_verdict(limit, gang.facts.queue), binding, view.tree.clock)
+    queue, in_all = gang.facts.queue, asked
+    if gang.muster.seated:
+        in_all = asked.copy()
+        for member in gang.muster.seated:
+            in_all[member.seating.columns] += member.seating.amounts
+        in_all[asked <= 0] = 0
+    ceiling = view.tree.ceiling(queue, in_all)
+    if ceiling is None:
+        limit = budget.limit(asked, over)
+        binding = None if limit.queue is None else limit.queue.name
+        return Quota(not_now(limit, queue), binding, view.tree.clock)
+    binding = None if ceiling.queue is None else ceiling.queue.name
+    has = ceiling.asked - int(asked[view.columns.column[ceiling.resource]])
+    return Quota(never(ceiling, has, queue), binding, view.tree.clock, never=True)
 
 
 def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) -> Quota | None:
@@ -171,44 +181,3 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
             verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)
             return replace(quota, verdict=verdict, alone=len(denied) == len(wanting))
     return None
-
-
-def _verdict(limit: Limit, queue: str) -> Verdict:
-    """Which quota it is, whose, and what would help."""
-    resource = limit.resource
-    missing = limit.asked - limit.room
-    when = f"it can start when {amount(resource, missing)} more {are(resource, missing)} free"
-    if limit.queue is None:
-        sentence = _kept_for_others(limit, when)
-    else:
-        binding = limit.queue.name
-        whose = f"queue {binding}"
-        if binding != queue:
-            whose += f", of which queue {queue} is part,"
-        if limit.asked > limit.most:
-            sentence = (
-                f"asks {words(resource, limit.asked)}, {whose} may use"
-                f" {amount(resource, limit.most)} (capability); ask for less, or raise it"
-            )
-        else:
-            where = "the queue" if binding == queue else f"queue {binding}"
-            sentence = (
-                f"{whose} may use {words(resource, limit.most)} (capability),"
-                f" {amount(resource, limit.used)} {are(resource, limit.used)} in use;"
-                f" {when} in {where}"
-            )
-    short = Shortage(resource, limit.asked, max(0, limit.room), limit.most or limit.free)
-    return Verdict(Reason.QUOTA, sentence, short=(short,))
-
-
-def _kept_for_others(limit: Limit, when: str) -> str:
-    names = limit.keepers
-    others = f" and {len(names) - 2} more" if len(names) > 2 else ""
-    queues = f"{'queue' if len(names) == 1 else 'queues'} {', '.join(names[:2])}{others}"
-    kept = limit.free - limit.room
-    where = f" in queue {limit.inside}" if limit.inside else ""
-    return (
-        f"{words(limit.resource, kept)} {are(limit.resource, kept)} kept for {queues} (guarantee),"
-        f" {amount(limit.resource, limit.free)} {are(limit.resource, limit.free)} free{where};"
-        f" {when}{where}"
-    )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints
 from posse.engine.facts import Requests
-from posse.engine.fit.totals import Totals
-from posse.engine.queues.ledgers import UNLIMITED, Ledger
+from posse.engine.queues.ceilings import Ceilings
+from posse.engine.queues.ledgers import UNLIMITED
 from posse.engine.queues.limits import Bounds, Limit
 from posse.engine.queues.lineages import Queue, branches
 from posse.engine.queues.moments import Moment
@@ -37,10 +37,9 @@ class Entitlement:
         return np.where(whole > 0, has * self.parts / np.maximum(whole, 1), none)
 
 
-class QueueTree(Ledger):
+class QueueTree(Ceilings):
     def __init__(self, columns: Columns) -> None:
         super().__init__(columns)
-        self._totals = Totals(columns)
         self._weights: Requests = ()
         # One over what the cluster has of each resource, weighed.
         self._scale: NDArray[np.float64] = np.zeros(8)

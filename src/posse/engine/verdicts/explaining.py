@@ -23,7 +23,7 @@ from posse.engine.fit.seating import Seating
 from posse.engine.fit.surveying import Survey
 from posse.engine.gangs import Gang
 from posse.engine.placement.relating import why_not
-from posse.engine.placement.shortfalls import Shortfall
+from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import waits_for_room
 from posse.engine.reservation.outlooks import outlook, place_of, waits_behind
@@ -111,17 +111,35 @@ def verdict_of(
     behind = waits_behind(view, shortfall)
     if behind is not None:
         return behind
-    if shortfall.quota is not None:
-        return shortfall.quota.verdict
-    if shortfall.verdict is not None:
+    quota = shortfall.quota
+    if quota is not None and (quota.never or shortfall.surplus):
+        return quota.verdict
+    nodes = (view.columns.last_altered, view.tiers.redrawn, policy.tiers)
+    if quota is not None and shortfall.never == (nodes, False):
+        return quota.verdict
+    if quota is None and shortfall.verdict is not None:
         return shortfall.verdict
     with view.tentatively():
         # A gang that holds something shares its shortfall with nobody; and the seats held for
         # itself are no reason for it to wait.
         for gang in islice(shortfall.gangs.values(), 0 if shortfall.surplus else 1):
             view.let_go(gang.holds)
-        survey = survey or Survey(view.columns)
-        return _Story(view, shortfall, policy, survey).verdict()
+        story = _Story(view, shortfall, policy, survey or Survey(view.columns))
+        if quota is None:
+            return story.verdict()
+        never = story.never()
+        shortfall.never = (nodes, never is not None)
+        return quota.verdict if never is None else _besides(quota, never)
+
+
+def _besides(quota: Quota, never: Told) -> Verdict:
+    """A quota stands against it now, but today's nodes do for good."""
+    cause, sentence, short = never
+    if quota.queue is None:
+        # Nodes are what is short.
+        return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short)
+    allowed, _, _ = quota.verdict.sentence.partition("; it can start when ")
+    return replace(quota.verdict, sentence=f"{sentence}; besides, {allowed}", cause=cause)
 
 
 class _Story:
@@ -145,11 +163,7 @@ class _Story:
 
     def verdict(self) -> Verdict:
         cause, sentence, short = (
-            self._barred()
-            or self._too_large()
-            or self._too_many()
-            or self._in_pieces_even_if_empty()
-            or self.apart.never()
+            self.never()
             or self.apart.now()
             or self._busy()
             or self._in_pieces()
@@ -164,6 +178,15 @@ class _Story:
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
 
     # -- never on today's nodes --------------------------------------------------------------
+
+    def never(self) -> Told | None:
+        return (
+            self._barred()
+            or self._too_large()
+            or self._too_many()
+            or self._in_pieces_even_if_empty()
+            or self.apart.never()
+        )
 
     def _barred(self) -> Told | None:
         if not len(self.columns.by_name()):
