@@ -83,6 +83,15 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
             _GROUP_REASONS[incomplete],
             f"waits for {_group_called(name)}, which does not exist",
         )
+    if muster.group is not None and muster.group.metadata.deleting:
+        if not muster.count(Place.WAITING):
+            return None
+        incomplete = Reason.INCOMPLETE
+        return Waiting(
+            incomplete.value,
+            _GROUP_REASONS[incomplete],
+            f"waits for PodGroup {muster.group.metadata.name}, which is being deleted",
+        )
     if muster.problem:
         return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
     if back := muster.withheld or muster.setback:

@@ -99,6 +99,24 @@ def test_members_that_ended_well_are_not_missed() -> None:
     assert (facts.min_member, facts.started) == (1, True)
 
 
+def test_pods_of_a_group_that_is_being_deleted_are_told_so_and_not_decided_on() -> None:
+    """A finalizer may keep it for long."""
+    found = muster([R, W], was="Running")
+    assert found.group is not None
+    found.group.metadata.deletion_timestamp = "2020-09-13T12:26:40Z"
+    assert found.facts({}) is None
+    why = waiting(found, None)
+    assert why is not None and why.reason == "GangIncomplete"
+    assert why.sentence.endswith("which is being deleted")
+
+
+def test_nothing_is_said_of_a_group_that_is_being_deleted_while_nobody_waits() -> None:
+    found = muster([R, R], was="Running")
+    assert found.group is not None
+    found.group.metadata.deletion_timestamp = "2020-09-13T12:26:40Z"
+    assert waiting(found, Verdict(Reason.UNSCHEDULABLE, "of before")) is None
+
+
 def test_a_finished_gang_is_not_decided_on() -> None:
     assert muster([OK, OK, OK], was="Running").facts({}) is None
 
