@@ -146,6 +146,8 @@ class GroupFacts(Struct, frozen=True):
     # The gang as a whole asks at least this, whatever its pods add up to.
     min_resources: Requests = ()
     topology: Topology | None = None
+    # How near the members of a part of it sit, by what is in front of the slash in its name.
+    nearer: tuple[tuple[str, Topology], ...] = ()
     # It may end others to be placed; others may end it.
     preempts: bool = True
     preemptable: bool = True
@@ -201,6 +203,8 @@ class PodFacts(Struct, frozen=True):
     priority: int = 0
     # It may be ended for others.
     preemptable: bool = True
+    # The part of the gang that it belongs to; "": none.
+    part: str = ""
 
     @property
     def namespace(self) -> str:

@@ -84,6 +84,7 @@ class Role:
     name: str
     seating: Seating
     members: list[Member]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +122,14 @@ class Muster:
 
 
 def by_role(members: list[Member]) -> list[Role]:
-    roles: dict[tuple[str, int], Role] = {}
+    roles: dict[tuple[str, int, str], Role] = {}
     last: Role | None = None
     for member in members:
-        name, seating = member.facts.role, member.seating
-        if last is None or last.seating is not seating or last.name != name:
-            last = roles.get((name, id(seating)))
+        name, seating, part = member.facts.role, member.seating, member.facts.part
+        if last is None or last.seating is not seating or (last.name, last.part) != (name, part):
+            last = roles.get((name, id(seating), part))
             if last is None:
-                last = roles[name, id(seating)] = Role(name, seating, [])
+                last = roles[name, id(seating), part] = Role(name, seating, [], part)
         last.members.append(member)
     return list(roles.values())
 

@@ -188,7 +188,7 @@ class View:
             if (
                 (new.row, new.seating, new.going, facts.gang, facts.role)
                 == (old.row, old.seating, old.going, old.facts.gang, old.facts.role)
-            ) and new.order == old.order:
+            ) and (new.order, facts.part) == (old.order, old.facts.part):
                 self._replace_quietly(new)
                 return
             self._detach(old, moved=(new.row, new.seating) != (old.row, old.seating))

@@ -34,6 +34,8 @@ class Demand:
     at: list[int] = field(default_factory=list)
     # All the rows it may use, in the order they are preferred in; None: any.
     within: Rows | None = None
+    # The part of the gang that sits nearer to each other.
+    part: str = ""
     # Its pods care about their company, or it about them; and so that it can keep them off a node.
     related: bool = False
     bound: bool = False
@@ -66,6 +68,15 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
     if must:
         waiting = sorted(waiting, key=lambda member: id(member) not in must)
         roles = by_role(waiting)
+    if gang.facts is not None and gang.facts.nearer:
+        # One part after the other: half of each is no use to anybody.
+        turns: dict[str, int] = {}
+        for member in waiting:
+            turns.setdefault(member.facts.part, len(turns))
+        waiting = sorted(
+            waiting, key=lambda member: (id(member) not in must, turns[member.facts.part])
+        )
+        roles = by_role(waiting)
     everyone = need >= len(waiting)
     first = None if everyone else {id(member) for member in waiting[:need]}
     held: dict[str, list[int]] = {}
@@ -82,6 +93,7 @@ def demands_of(gang: Gang, need: int) -> list[Demand]:
             most=len(role.members),
             members=role.members,
             at=held.get(role.name, []) + gang.former_seats(role.name, role.seating),
+            part=role.part,
         )
         for role in roles
     ]
@@ -113,5 +125,6 @@ def signature_of(gang: Gang, demands: list[Demand], need: int, beyond: int) -> S
         beyond,
         asked,
         gang.facts.topology,
+        gang.facts.nearer,
         gang.facts.min_resources,
     )

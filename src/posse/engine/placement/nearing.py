@@ -61,7 +61,9 @@ def limits(
     assert gang.facts is not None
     request = gang.facts.topology
     if request is not None:
-        yield from _asked(view, gang, demands, need, request, policy)
+        own = view.rows_of(gang)
+        held = np.array(sorted({hold.row for hold in gang.holds}), np.intp)
+        yield from together(view, own, held, demands, need, request, policy)
     elif policy.spread or gang.muster.seated or not any(d.seating.asks_devices for d in demands):
         yield ANYWHERE
     else:
@@ -98,12 +100,17 @@ def confines(view: View, gang: Gang, policy: Policy) -> Rows | None:
     return np.zeros(0, np.intp)
 
 
-def _asked(
-    view: View, gang: Gang, demands: list[Demand], need: int, request: Topology, policy: Policy
+def together(
+    view: View,
+    own: Rows,
+    held: Rows,
+    demands: list[Demand],
+    need: int,
+    request: Topology,
+    policy: Policy,
 ) -> Iterator[Limit]:
+    """The domains in which all of them could sit, with those who sit on rows of their `own`."""
     levels, anywhere = view.tiers.allowed(request, policy.tiers)
-    own = view.rows_of(gang)
-    held = np.array(sorted({hold.row for hold in gang.holds}), np.intp)
     tried = 0
     for level in levels:
         enough = _sufficient(level, demands, need)
@@ -116,9 +123,9 @@ def _asked(
             tried += 1
     if anywhere:
         if levels and not len(own):
-            together = _few_domains(levels[-1], demands)
-            if together is not None:
-                yield Limit(together, thorough=False)
+            few = _few_domains(levels[-1], demands)
+            if few is not None:
+                yield Limit(few, thorough=False)
         yield ANYWHERE
 
 

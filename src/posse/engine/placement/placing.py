@@ -8,6 +8,7 @@ from posse.engine.decisions import Cause, HeldSeat, Reason, Seat, Shortage, Star
 from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.placement.demands import Demand, demands_of, signature_of
 from posse.engine.placement.nearing import ANYWHERE, limits, near
+from posse.engine.placement.parting import pack_parts
 from posse.engine.placement.relating import concern, has_room, pack, pack_more
 from posse.engine.placement.searching import Found
 from posse.engine.placement.shortfalls import Shortfall
@@ -87,6 +88,7 @@ def seat(
     Then up to `beyond` further members, as many as there is room for. `afresh`: whatever is known
     of gangs that ask the same.
     """
+    assert gang.facts is not None
     demands = demands_of(gang, need)
     moves = view.columns.moves if concern(view, demands) else None
     cast = view.shadows.cast
@@ -110,7 +112,10 @@ def seat(
         for limit in limits(view, gang, demands, need, policy):
             limit.apply(demands)
             with view.tentatively() as trial:
-                found, sure = pack(view, demands, need, close, limit.heed(policy))
+                if gang.facts.nearer:
+                    found, sure = pack_parts(view, gang, demands, need, close, limit, policy)
+                else:
+                    found, sure = pack(view, demands, need, close, limit.heed(policy))
                 proven = sure if limit.whole else proven and sure
                 if found is None:
                     continue

@@ -32,6 +32,7 @@ from posse.scheduler.reading.minimums import (
     read_role_minimums,
     read_times,
 )
+from posse.scheduler.reading.parts import Partition, read_partitions
 from posse.scheduler.reading.pods import constraints, created_at, may_be_ended, requests
 from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.reading.topologies import read_topology
@@ -82,6 +83,7 @@ class GroupTerms(msgspec.Struct, frozen=True):
     expects: tuple[Expected, ...] = ()
     holds: tuple[tuple[str, str], ...] = ()
     topology: Topology | None = None
+    partitions: tuple[Partition, ...] = ()
     role_minimums: tuple[tuple[str, int], ...] = ()
     min_resources: Requests = ()
     keeps: Keeps | None = None
@@ -105,6 +107,8 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
     meta, spec = group.metadata, group.spec
     native = is_native(kind)
     least = _native_minimum(spec) if native else min_member(group)
+    partitions = () if native else read_partitions(spec)
+    least = max(least, sum(each.least for each in partitions))
     return GroupTerms(
         uid=meta.uid,
         generation=meta.generation,
@@ -123,6 +127,7 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         expects=read_expects(meta.annotations.get(keys.EXPECTS)),
         holds=read_holds(meta.annotations.get(keys.HELD)),
         topology=read_topology(spec),
+        partitions=partitions,
         role_minimums=read_role_minimums(spec, least),
         min_resources=read_min_resources(spec),
         keeps=read_keeps(meta.annotations.get(keys.KEEPS)),

@@ -15,6 +15,7 @@ from posse.scheduler.reading.confines import Confines, confined
 from posse.scheduler.reading.estimates import Estimates
 from posse.scheduler.reading.groups import GroupTerms
 from posse.scheduler.reading.minimums import Times, read_times
+from posse.scheduler.reading.parts import Partition, nearer
 from posse.scheduler.reading.pods import Place, bound_at, created_at
 from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
 from posse.scheduler.reading.quarantine import Unreadable
@@ -43,6 +44,7 @@ class Muster:
         self.alone = is_alone(key)
         self.groups: dict[Kind, PodGroup] = {}  # what each API has under this name
         self.confines: Confines | None = None  # the nodes its queue keeps to
+        self.partitions: tuple[Partition, ...] = ()  # by which its pods were last read
         self.kind = POD_GROUP  # the one among them that speaks
         self.group: PodGroup | None = None
         self.last_phase = ""  # as it was last written by us
@@ -217,6 +219,7 @@ class Muster:
             min_runtime=self.terms.times.min_runtime,
             checkpoint_interval=self.terms.times.checkpoint_interval,
             topology=self.terms.topology,
+            nearer=nearer(self.terms.partitions),
         )
 
     def _expects(self) -> tuple[Expected, ...]:

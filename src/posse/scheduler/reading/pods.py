@@ -82,7 +82,9 @@ def nominated(pod: Pod) -> str:
     return pod.status.nominated_node_name
 
 
-def read_pod(pod: Pod, gang: str | None, shape: Shape, promised: str = "") -> PodFacts:
+def read_pod(
+    pod: Pod, gang: str | None, shape: Shape, promised: str = "", part: str = ""
+) -> PodFacts:
     """`promised`: the node that it takes room on though it does not have it yet."""
     meta = pod.metadata
     return PodFacts(
@@ -99,6 +101,7 @@ def read_pod(pod: Pod, gang: str | None, shape: Shape, promised: str = "") -> Po
         labels=meta.labels,
         priority=pod.spec.priority or 0,
         preemptable=is_preemptable(pod),
+        part=part,
     )
 
 

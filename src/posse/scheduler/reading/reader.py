@@ -32,6 +32,7 @@ from posse.scheduler.reading.confines import confined, confines_of
 from posse.scheduler.reading.groups import read_group, speaking, workload_minimums
 from posse.scheduler.reading.muster import Member, Muster
 from posse.scheduler.reading.nodes import read_node
+from posse.scheduler.reading.parts import part_of
 from posse.scheduler.reading.pods import (
     CLAIMS_ARE_NOT_ALLOCATED,
     Place,
@@ -337,11 +338,13 @@ class Reader:
         return touched
 
     def _confine(self, muster: Muster) -> None:
-        """Pods are other ones to the engine where their queue keeps to other nodes."""
+        """Pods are other ones to the engine where their queue keeps to other nodes, or where they
+        are another part of their gang."""
         confines = confines_of(muster.queue, self.queues)
-        if confines == muster.confines:
+        partitions = () if muster.terms is None else muster.terms.partitions
+        if (confines, partitions) == (muster.confines, muster.partitions):
             return
-        muster.confines = confines
+        muster.confines, muster.partitions = confines, partitions
         for uid in list(muster.members):
             self._reread(uid)
         self._touched.pop(muster.key, None)
@@ -389,7 +392,8 @@ class Reader:
         counts = shape is not None and (place.seated or place is Place.WAITING)
         if shape is not None and counts:
             try:
-                self._view.set_pod(read_pod(pod, gang, shape, promised))
+                part = self._part_of(pod, gang)
+                self._view.set_pod(read_pod(pod, gang, shape, promised, part))
             except Unreadable as error:
                 problem, counts = str(error), False
         if not counts:
@@ -437,6 +441,10 @@ class Reader:
             return confined(shape, None if muster is None else muster.confines), ""
         except Unreadable as error:
             return None, str(error)
+
+    def _part_of(self, pod: Pod, gang: str | None) -> str:
+        muster = None if gang is None else self.musters.get(gang)
+        return "" if muster is None else part_of(pod.metadata.labels, muster.partitions)
 
     def _limits_changed(self, node: str | None) -> None:
         """What a node attaches has changed; None: what all of them do."""

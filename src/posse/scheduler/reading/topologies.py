@@ -27,11 +27,14 @@ def read_topology(spec: PodGroupSpec) -> Topology | None:
     """Volcano's `networkTopology`, or Kubernetes' own `schedulingConstraints`."""
     if spec.scheduling_constraints:
         return _native(spec.scheduling_constraints)
-    if spec.network_topology is None:
+    return read_network_topology(spec.network_topology, "spec.networkTopology")
+
+
+def read_network_topology(written: dict[str, Any] | None, field: str) -> Topology | None:
+    if written is None:
         return None
-    field = "spec.networkTopology"
     try:
-        asked = msgspec.convert(spec.network_topology, _NetworkTopology)
+        asked = msgspec.convert(written, _NetworkTopology)
     except msgspec.ValidationError as error:
         raise Unreadable(field, str(error)) from error
     if asked.mode not in ("", "hard", "soft"):

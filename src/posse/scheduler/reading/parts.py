@@ -1,0 +1,81 @@
+"""Parts of a gang that sit nearer to each other than the whole: Volcano's `subGroupPolicy`.
+
+A policy selects pods by their labels; those of them with the same values of its keys are one part.
+The first policy that selects a pod counts. So many parts of so many pods are needed for a start:
+that is asked of the gang's minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from posse.engine.facts import Topology
+from posse.engine.fit.terms import Selector
+from posse.objects.affinities import LabelSelector
+from posse.objects.groups import PodGroupSpec
+from posse.scheduler.reading.affinities import selector
+from posse.scheduler.reading.quarantine import Unreadable
+from posse.scheduler.reading.topologies import read_network_topology
+
+_MOST = 1_000_000
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """One policy; `name` is its place among them."""
+
+    name: str
+    chosen: Selector | None
+    keys: tuple[str, ...]
+    topology: Topology | None
+    least: int
+
+    def part_of(self, labels: Mapping[str, str]) -> str:
+        """The part that a pod of these labels is in; "": none of this policy's."""
+        if self.chosen is not None and not self.chosen.matches(labels):
+            return ""
+        values = [labels.get(key, "") for key in self.keys]
+        return "" if not all(values) else "/".join([self.name, *values])
+
+
+class _Policy(msgspec.Struct, rename="camel"):
+    network_topology: dict[str, Any] | None = None
+    sub_group_size: int | None = None
+    min_sub_groups: int | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] | None = None
+
+
+def read_partitions(spec: PodGroupSpec) -> tuple[Partition, ...]:
+    found: list[Partition] = []
+    for at, written in enumerate(spec.sub_group_policy or ()):
+        field = f"spec.subGroupPolicy[{at}]"
+        try:
+            policy = msgspec.convert(written, _Policy)
+        except msgspec.ValidationError as error:
+            raise Unreadable(field, str(error)) from error
+        size, number = policy.sub_group_size, policy.min_sub_groups
+        for name, value in (("subGroupSize", size), ("minSubGroups", number)):
+            if value is not None and not 0 <= value <= _MOST:
+                raise Unreadable(f"{field}.{name}", f"{value} is not from 0 to {_MOST}")
+        found.append(
+            Partition(
+                str(at),
+                None if policy.label_selector is None else selector(policy.label_selector),
+                tuple(policy.match_label_keys or ()),
+                read_network_topology(policy.network_topology, f"{field}.networkTopology"),
+                (1 if size is None else size) * (number or 0),
+            )
+        )
+    return tuple(found)
+
+
+def part_of(labels: Mapping[str, str], partitions: Sequence[Partition]) -> str:
+    return next((part for each in partitions if (part := each.part_of(labels))), "")
+
+
+def nearer(partitions: Sequence[Partition]) -> tuple[tuple[str, Topology], ...]:
+    """How near the parts of each policy are to sit, where it says so."""
+    return tuple((each.name, each.topology) for each in partitions if each.topology is not None)

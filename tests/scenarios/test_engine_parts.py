@@ -1,0 +1,166 @@
+"""Parts of a gang that sit nearer to each other than the whole of it."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from posse.engine.decisions import Reason
+from posse.engine.facts import NodeFacts, Topology
+from posse.engine.policy import Policy
+from tests.scenarios.language import (
+    Happening,
+    Scenario,
+    Team,
+    Turn,
+    arrives,
+    but,
+    ends,
+    evicts,
+    gang,
+    member,
+    node,
+    pod,
+    starts,
+    waits,
+)
+
+RACK, BLOCK = "posse.dev/rack", "posse.dev/block"
+QUIET = Policy(backfill=False)
+
+
+def racks(**sizes: int) -> list[NodeFacts]:
+    """`a=2`: rack a of block x has nodes a-0 and a-1, of 8 GPUs each; racks c and d are block y."""
+    return [
+        node(f"{rack}-{at}", gpus=8, labels={RACK: rack, BLOCK: "x" if rack in "ab" else "y"})
+        for rack, size in sizes.items()
+        for at in range(size)
+    ]
+
+
+def parted(
+    name: str,
+    *sizes: int,
+    tier: int = 1,
+    required: bool = True,
+    whole: Topology | None = None,
+    **like: object,
+) -> Team:
+    """A gang whose workers, a GPU node each, are parts of these sizes, in their order."""
+    facts = {"nearer": (("0", Topology(required, tier)),), "topology": whole}
+    team = gang(name, workers=sum(sizes), gpus=8, facts=facts, **like)  # type: ignore[arg-type]
+    first = 0
+    for at, size in enumerate(sizes):
+        team = but(team, *(f"worker-{first + i}" for i in range(size)), part=f"0/{at}")
+        first += size
+    return team
+
+
+def late(team: str, name: str, part: str) -> Happening:
+    return arrives(replace(member(team, name, gpus=8), part=part))
+
+
+SCENARIOS = [
+    Scenario(
+        "each part has a rack of its own, though the gang has none",
+        nodes=racks(a=2, b=2),
+        gangs=[parted("job", 2, 2)],
+        expect=[starts("job", 4, on={"a-0": 1, "a-1": 1, "b-0": 1, "b-1": 1})],
+    ),
+    Scenario(
+        "as a whole it would fit, but no rack has room for a part: nobody starts",
+        nodes=racks(a=2, b=2),
+        gangs=[parted("job", 3, 1)],
+        expect=[waits("job", because="no placement found for 3 worker")],
+    ),
+    Scenario(
+        "the part that asks most is seated first: a small one does not spoil its rack",
+        nodes=racks(a=3, b=1),
+        gangs=[parted("job", 1, 3)],
+        expect=[starts("job", 4, on={"a-0": 1, "a-1": 1, "a-2": 1, "b-0": 1})],
+    ),
+    Scenario(
+        "what is in use counts: the part goes where there is room for all of it",
+        nodes=racks(a=2, b=2, c=2),
+        others=[pod("x", on="a-0", gpus=8)],
+        gangs=[parted("job", 2, 2)],
+        expect=[starts("job", 4, on={"b-0": 1, "b-1": 1, "c-0": 1, "c-1": 1})],
+    ),
+    Scenario(
+        "within what the whole asks for: both parts in racks of one block",
+        nodes=racks(a=2, c=2, d=2),
+        gangs=[parted("job", 2, 2, whole=Topology(tier=2))],
+        expect=[starts("job", 4, on={"c-0": 1, "c-1": 1, "d-0": 1, "d-1": 1})],
+    ),
+    Scenario(
+        "no block has two racks with room: nobody starts",
+        nodes=racks(a=2, c=2),
+        gangs=[parted("job", 2, 2, whole=Topology(tier=2))],
+        expect=[waits("job")],
+    ),
+    Scenario(
+        "a part that merely should sit together does so where it can, and starts where not",
+        nodes=racks(a=2, b=1, c=1),
+        gangs=[parted("job", 2, 2, required=False)],
+        expect=[starts("job", 4, on={"a-0": 1, "a-1": 1, "b-0": 1, "c-0": 1})],
+    ),
+    Scenario(
+        "of a gang that can do with fewer whole parts start, not half of each",
+        nodes=racks(a=2, b=1, c=1),
+        gangs=[parted("job", 2, 2, least=2)],
+        expect=[
+            starts("job", 2, who=["job-worker-0", "job-worker-1"], on={"a-0": 1, "a-1": 1}),
+            starts("job", 1),
+            waits("job"),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "who takes the place of a lost member sits with its part, not where there is room",
+        nodes=racks(a=2, b=3),
+        gangs=[
+            parted("job", 2, 2, on=["a-0", "a-1", "b-0", "b-1"]),
+        ],
+        then=[
+            Turn(
+                [ends("job-worker-1"), late("job", "worker-1", "0/0")],
+                [starts("job", 1, on={"a-1": 1})],
+            ),
+        ],
+    ),
+    Scenario(
+        "one more of a part waits for room in its rack, though others have some",
+        nodes=racks(a=2, b=3),
+        gangs=[parted("job", 2, 2, on=["a-0", "a-1", "b-0", "b-1"])],
+        then=[
+            Turn([late("job", "worker-4", "0/0")], [waits("job", because="1 pod beyond")]),
+            Turn(
+                [late("job", "worker-5", "0/1")],
+                [starts("job", 1, on={"b-2": 1}), waits("job", because="1 pod beyond")],
+            ),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "others end where a part can sit, not just anywhere",
+        nodes=racks(a=2, b=2),
+        gangs=[
+            gang("one", workers=1, on=["a-0"], gpus=8, facts={"began": -9.0}),
+            gang("two", workers=1, on=["a-1"], gpus=8, facts={"began": -9.0}),
+            gang("spared", workers=1, on=["b-0"], gpus=8, facts={"preemptable": False}),
+            parted("new", 2, priority=5),
+        ],
+        expect=[
+            evicts("new", {"one": 1, "two": 1}, on={"a-0": 1, "a-1": 1}),
+            waits("new", reason=Reason.RESERVED),
+            waits("one", reason=Reason.INCOMPLETE),
+            waits("two", reason=Reason.INCOMPLETE),
+        ],
+        policy=QUIET,
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+def test_parts(scenario: Scenario) -> None:
+    scenario.play()

@@ -1,0 +1,124 @@
+"""`subGroupPolicy`: which part each pod is, how near it sits, and how many start together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engine.cycle import cycle
+from posse.engine.decisions import Start
+from posse.engine.facts import Topology
+from posse.engine.policy import Policy
+from posse.engine.view import View
+from posse.kube.cache import Change
+from posse.objects.groups import PodGroup
+from posse.objects.kinds import Kind
+from posse.objects.nodes import Node
+from posse.objects.pods import Pod
+from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.groups import GroupTerms, read_group
+from posse.scheduler.reading.parts import nearer, part_of
+from posse.scheduler.reading.quarantine import Quarantine, Unreadable
+from posse.scheduler.reading.reader import Reader
+from tests.unit.scheduler.rig import Object, group, pod
+
+HARD = {"mode": "hard", "highestTierAllowed": 1}
+
+
+def a_group(*policies: Object, least: int = 4) -> PodGroup:
+    document = group("g", least)
+    document["metadata"] |= {"namespace": "ns", "uid": "g"}
+    document["spec"]["subGroupPolicy"] = list(policies)
+    return msgspec.convert(document, PodGroup)
+
+
+def terms(*policies: Object, least: int = 4) -> GroupTerms:
+    return read_group(a_group(*policies, least=least))
+
+
+@pytest.mark.parametrize(
+    ("labels", "part"),
+    [
+        ({"stage": "0"}, "0/0"),
+        ({"stage": "1", "other": "x"}, "0/1"),
+        ({"stage": ""}, ""),
+        ({}, ""),
+        ({"kind": "ps"}, "1"),
+        ({"kind": "ps", "stage": "0"}, "0/0"),
+    ],
+)
+def test_the_part_of_a_pod(labels: dict[str, str], part: str) -> None:
+    by_stage = {"name": "stages", "matchLabelKeys": ["stage"], "networkTopology": HARD}
+    servers = {"name": "servers", "labelSelector": {"matchLabels": {"kind": "ps"}}}
+    read = terms(by_stage, servers)
+    assert part_of(labels, read.partitions) == part
+    assert nearer(read.partitions) == (("0", Topology(tier=1)),)
+
+
+@pytest.mark.parametrize(
+    ("policies", "least", "minimum"),
+    [
+        ([], 4, 4),
+        ([{"matchLabelKeys": ["a"]}], 4, 4),
+        ([{"subGroupSize": 3}], 4, 4),
+        ([{"subGroupSize": 3, "minSubGroups": 2}], 4, 6),
+        ([{"minSubGroups": 2}, {"subGroupSize": 2, "minSubGroups": 3}], 1, 8),
+    ],
+)
+def test_parts_that_must_be_there_raise_the_minimum(
+    policies: list[Object], least: int, minimum: int
+) -> None:
+    assert terms(*policies, least=least).min_member == minimum
+
+
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        ({"subGroupSize": -1}, "spec.subGroupPolicy[0].subGroupSize"),
+        ({"minSubGroups": 1 << 40}, "spec.subGroupPolicy[0].minSubGroups"),
+        ({"matchLabelKeys": "stage"}, "spec.subGroupPolicy[0]"),
+        ({"networkTopology": {"mode": "odd"}}, "spec.subGroupPolicy[0].networkTopology.mode"),
+    ],
+)
+def test_nonsense_is_named(policy: Object, field: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        terms(policy)
+    assert str(caught.value).startswith(field)
+
+
+class Silent:
+    def record(
+        self, regarding: Any, reason: str, message: str, *, warning: bool = False, kind: Kind
+    ) -> None:
+        pass
+
+
+@pytest.mark.parametrize("group_first", [True, False])
+def test_pods_of_one_stage_share_a_rack(group_first: bool) -> None:
+    view = View()
+    reader = Reader(view, Claims(), Quarantine(Silent()))
+    for name in ("a-0", "a-1", "b-0", "b-1"):
+        amounts = {"cpu": "64", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8"}
+        status = {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
+        meta = {"name": name, "uid": name, "labels": {"posse.dev/rack": name[0]}}
+        node = {"metadata": meta, "spec": {}, "status": status}
+        reader.node(Change(None, msgspec.convert(node, Node)))
+    said = Change(None, a_group({"matchLabelKeys": ["stage"], "networkTopology": HARD}))
+    if group_first:
+        reader.group(said)
+    # Neighbours by name are of different stages.
+    for index in range(4):
+        document = pod(f"g-{index}", "g", 8)
+        stage = {"stage": str(index % 2)}
+        document["metadata"] |= {"namespace": "ns", "uid": f"g-{index}", "labels": stage}
+        reader.pod(Change(None, msgspec.convert(document, Pod)))
+    if not group_first:
+        reader.refresh()
+        reader.group(said)
+    reader.refresh()
+    starts = [each for each in cycle(view, Policy(), 0.0) if isinstance(each, Start)]
+    racks = {seat.uid: seat.node[0] for seat in starts[0].seats}
+    assert len(racks) == 4
+    assert racks["g-0"] == racks["g-2"] != racks["g-1"] == racks["g-3"]
