@@ -41,6 +41,7 @@ BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
 NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
 PREEMPTABLE = "volcano.sh/preemptable"
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
 OPERATOR_NAME_LABEL = "training.kubeflow.org/operator-name"
 JOB_NAME_LABEL = "training.kubeflow.org/job-name"
 REPLICA_TYPE_LABEL = "training.kubeflow.org/replica-type"
@@ -244,6 +245,12 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod (annotation or label)",
         "a role: `worker`",
         f"The pod's role in its gang; the label `{REPLICA_TYPE_LABEL}` is asked next.",
+    ),
+    Annotation(
+        COOLDOWN_TIME,
+        "a pod (annotation or label)",
+        "a duration: `10m`",
+        f"Where `{MIN_RUNTIME}` is not said: its gang is not ended for others before it ran so long.",
     ),
     Annotation(
         PREEMPTABLE,

@@ -22,7 +22,8 @@ from posse.scheduler.config import SchedulerConfig
 from posse.scheduler.program import run
 from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.groups import read_count, read_group
-from posse.scheduler.reading.pods import read_pod
+from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.pods import Place, read_pod
 from posse.scheduler.reading.priorities import preempts
 from posse.scheduler.reading.quarantine import Unreadable
 from tests.unit.scheduler.rig import Rig, crash, group, pod
@@ -141,6 +142,37 @@ def test_a_pod_that_is_not_to_be_ended(
     document["metadata"] = {"name": "a", "namespace": "ns", **meta}
     facts = read_pod(_as(Pod, document), None, Shape(requests_of({})))
     assert facts.preemptable is expected
+
+
+@pytest.mark.parametrize(
+    ("of_group", "of_pods", "expected"),
+    [
+        ({}, [{}, {}], None),
+        ({}, [{}, {"labels": {keys.COOLDOWN_TIME: "10m"}}], 600.0),
+        ({}, [{"annotations": {keys.COOLDOWN_TIME: "90s"}}, {"labels": {keys.COOLDOWN_TIME: "1m"}}],
+         90.0),
+        ({}, [{"labels": {keys.COOLDOWN_TIME: "soon"}}], None),
+        ({keys.MIN_RUNTIME: "5s"}, [{"labels": {keys.COOLDOWN_TIME: "10m"}}], 5.0),
+        ({keys.MIN_RUNTIME: "0s"}, [{"labels": {keys.COOLDOWN_TIME: "10m"}}], 0.0),
+    ],
+)  # fmt: skip
+def test_how_long_a_gang_is_left_alone(
+    of_group: dict[str, str], of_pods: list[dict[str, dict[str, str]]], expected: float | None
+) -> None:
+    muster = Muster("ns/g")
+    said = group("g", 1) | {"metadata": {"name": "g", "annotations": of_group}}
+    muster.take_group(_as(PodGroup, said), read_group(_as(PodGroup, said)), "")
+    for at, meta in enumerate(of_pods):
+        document = pod(f"g-{at}", "g") | {"metadata": {"name": f"g-{at}", "uid": f"{at}", **meta}}
+        muster.put(Member(_as(Pod, document), Place.RUNNING))
+    facts = muster.facts({})
+    assert facts is not None
+    assert facts.min_runtime == expected
+    for at in range(len(of_pods)):
+        muster.drop(f"{at}")
+    without = muster.facts({})
+    assert without is not None
+    assert without.min_runtime == (expected if of_group else None)
 
 
 def test_the_class_of_the_group_and_each_member_may_forbid_it_to_preempt() -> None:

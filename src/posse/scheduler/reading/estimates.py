@@ -1,4 +1,5 @@
-"""How long pods run at most, as far as they say: an estimate to plan by, not a limit to enforce."""
+"""How long pods run at most, as far as they say: an estimate to plan by, not a limit to enforce;
+and how long they are left alone at least."""
 
 from __future__ import annotations
 
@@ -19,6 +20,18 @@ def estimate_of(pod: Pod) -> float | None:
             return seconds
     deadline = pod.spec.active_deadline_seconds
     return None if deadline is None else float(deadline)
+
+
+def cooldown_of(pod: Pod) -> float:
+    """Seconds before which it is not to be ended; 0 where it says nothing of use."""
+    meta = pod.metadata
+    text = meta.labels.get(keys.COOLDOWN_TIME, meta.annotations.get(keys.COOLDOWN_TIME))
+    if text is None:
+        return 0.0
+    try:
+        return max(0.0, parse_duration(text))
+    except ValueError:
+        return 0.0
 
 
 class Estimates:

@@ -12,7 +12,7 @@ from posse.objects.meta import Key
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
 from posse.scheduler.reading.confines import Confines, confined
-from posse.scheduler.reading.estimates import Estimates
+from posse.scheduler.reading.estimates import Estimates, cooldown_of
 from posse.scheduler.reading.groups import GroupTerms
 from posse.scheduler.reading.minimums import Times, read_times
 from posse.scheduler.reading.parts import Partition, nearer
@@ -65,6 +65,7 @@ class Muster:
         self.promised = 0  # how many start together as a Workload says
         self._bare = 0  # members that say by themselves how many start together
         self._estimates = Estimates()
+        self._cooldowns: dict[float, int] = {}
         self._ended: dict[str, int] = {}  # members that ended well, by role
         self.ran_with = 0  # how many ran, as its group said at first sight
         # When the first of its members got a node, since it last had none on any.
@@ -216,7 +217,7 @@ class Muster:
             began=self.first_bound if self.ran or self.whole else None,
             start_timeout=self.terms.times.start_timeout,
             runs_for=self._runs_for,
-            min_runtime=self.terms.times.min_runtime,
+            min_runtime=self._min_runtime(self.terms.times),
             checkpoint_interval=self.terms.times.checkpoint_interval,
             topology=self.terms.topology,
             nearer=nearer(self.terms.partitions),
@@ -280,10 +281,16 @@ class Muster:
             preempts=member.pod.spec.preemption_policy != NEVER,
             began=self.first_bound,
             runs_for=self._runs_for,
-            min_runtime=times.min_runtime,
+            min_runtime=self._min_runtime(times),
             checkpoint_interval=times.checkpoint_interval,
             start_timeout=times.start_timeout,
         )
+
+    def _min_runtime(self, times: Times) -> float | None:
+        """As its group says, else the longest that a member does."""
+        if times.min_runtime is not None:
+            return times.min_runtime
+        return max((each for each, number in self._cooldowns.items() if number), default=None)
 
     @property
     def _runs_for(self) -> float | None:
@@ -301,6 +308,8 @@ class Muster:
         if member.place.finished:
             return
         self._estimates.count(member.pod, step)
+        if cooldown := cooldown_of(member.pod):
+            self._cooldowns[cooldown] = self._cooldowns.get(cooldown, 0) + step
         priority = member.pod.spec.priority or 0
         left = self._priorities.get(priority, 0) + step
         if left:
