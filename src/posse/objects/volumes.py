@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from msgspec import field
 
 from posse.objects.affinities import LabelSelector, NodeSelector
 from posse.objects.meta import Amount, KubeObject, KubeStruct, Nullable
-from posse.objects.raw import mapping
+from posse.objects.raw import mapping, text
+from posse.objects.times import parse_time
 
 # Where a claim's volume is to be made; the provisioner takes it away if it cannot.
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -204,3 +206,22 @@ def is_default(storage_class: dict[str, Any]) -> bool:
     """Whether claims that name no class are meant for this one."""
     annotations = mapping(storage_class, "metadata", "annotations")
     return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(OLD_DEFAULT_CLASS))
+
+
+def default_class(classes: Iterable[dict[str, Any]]) -> str | None:
+    """The youngest of those that say they are it; of several of one second, the first by name."""
+    found = [one["metadata"] for one in classes if is_default(one)]
+    ordered = sorted(found, key=lambda one: (-parse_time(one["creationTimestamp"]), one["name"]))
+    return str(ordered[0]["name"]) if ordered else None
+
+
+def names_class(claim: dict[str, Any]) -> bool:
+    """Whether a claim says which class it wants; that it wants none is an answer, too."""
+    annotated = CLASS_ANNOTATION in mapping(claim, "metadata", "annotations")
+    return annotated or mapping(claim, "spec").get("storageClassName") is not None
+
+
+def class_of(obj: dict[str, Any]) -> str:
+    """The class of a claim or of a volume; the old annotation goes before the field."""
+    annotated = text(mapping(obj, "metadata", "annotations"), CLASS_ANNOTATION)
+    return annotated or text(mapping(obj, "spec"), "storageClassName")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from posse.kube.errors import Forbidden
 from posse.objects.kinds import (
     EVENT,
     PERSISTENT_VOLUME,
@@ -280,3 +281,40 @@ async def test_a_claim_that_names_no_class_gets_the_youngest_default(named: str 
             await asyncio.sleep(5)
         made = await make(cluster, asked)
         assert made["spec"]["storageClassName"] == ("new" if named is None else named)
+
+
+async def test_a_default_that_comes_later_counts_for_claims_that_wait() -> None:
+    async with embedded("core") as cluster:
+        await make(cluster, claim())
+        await make(cluster, claim("none", storageClassName=""))
+        await told(cluster, "FailedBinding")
+        late = storage_class(mode="Immediate")
+        late["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+        await cluster.connection.create(STORAGE_CLASS, late)
+        await make(cluster, volume(storageClassName="fast"))
+        bound = await phase(cluster, claim(), "Bound")
+        assert bound["spec"]["storageClassName"] == "fast"
+        await phase(cluster, claim("none"), "Pending")
+
+
+@pytest.mark.parametrize(("grows", "allowed"), [(True, True), (False, False), (None, False)])
+async def test_a_bound_claim_grows_where_its_class_can(grows: bool | None, allowed: bool) -> None:
+    asked = claim(storageClassName="fast")
+    larger = {"spec": {"resources": {"requests": {"storage": "8Gi"}}}}
+
+    async def grow() -> str:
+        kind = PERSISTENT_VOLUME_CLAIM
+        try:
+            await cluster.connection.patch(kind, "data", larger, "default")
+        except Forbidden as refusal:
+            return refusal.message
+        return ""
+
+    async with embedded("core") as cluster:
+        more: Manifest = {} if grows is None else {"allowVolumeExpansion": grows}
+        await cluster.connection.create(STORAGE_CLASS, storage_class(mode="Immediate", **more))
+        await make(cluster, asked)
+        assert "Only bound persistent volume claims" in await grow()
+        await make(cluster, volume(storageClassName="fast"))
+        await phase(cluster, asked, "Bound")
+        assert (await grow() == "") is allowed

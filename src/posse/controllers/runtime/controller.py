@@ -43,6 +43,10 @@ Reconcile = Callable[[Context, Key], Awaitable[float | None]]
 Keys = Callable[[Manifest], Iterable[Key]]
 
 
+def _all(obj: Manifest) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """A kind whose changes concern our objects without being owned by them."""
@@ -57,6 +61,7 @@ class Controller:
 
     `owns`: kinds whose changes wake the object that controls them (by controller ownerReference).
     `watches`: kinds whose changes wake what `keys` says. `reads`: cached, but wake nobody.
+    `concerns`: objects of the kind that are not worth a look do not wake their key.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Controller:
     watches: tuple[Watch, ...] = ()
     reads: tuple[Kind | Selection, ...] = ()
     workers: int = 4
+    concerns: Callable[[Manifest], bool] = _all
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +209,10 @@ class _Loop:
 
             return listener
 
-        informer_of(controller.kind).listen(wake(lambda obj: (key_of(obj),)))
+        def own(obj: Manifest) -> tuple[Key, ...]:
+            return (key_of(obj),) if controller.concerns(obj) else ()
+
+        informer_of(controller.kind).listen(wake(own))
         for source in controller.owns:
             informer = informer_of(source)
             informer.listen(_fulfilling(expectations))

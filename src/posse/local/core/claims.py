@@ -21,7 +21,7 @@ from posse.controllers.runtime import (
 )
 from posse.local.core.claim_users import Users
 from posse.local.core.protecting import let_go
-from posse.local.core.volume_choice import choose, claimed, class_of
+from posse.local.core.volume_choice import choose, claimed
 from posse.objects.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
 from posse.objects.raw import mapping, text
 from posse.objects.volumes import (
@@ -31,6 +31,9 @@ from posse.objects.volumes import (
     SELECTED_NODE,
     VOLUME_PROTECTION,
     WAIT_FOR_FIRST_CONSUMER,
+    class_of,
+    default_class,
+    names_class,
 )
 
 _PROVISIONERS = (
@@ -125,6 +128,9 @@ class _Waiting:
         self, context: Context, claim: Manifest, storage_class: Manifest | None
     ) -> None:
         """Says what the claim waits for; whoever makes volumes of its class is asked to."""
+        if not names_class(claim) and (name := default_class(context.all(STORAGE_CLASS))):
+            await _classify(context, claim, name)
+            return
         annotations = mapping(claim, "metadata", "annotations")
         if _waits(storage_class) and SELECTED_NODE not in annotations:
             pods = self._users.unplaced(context, key_of(claim))
@@ -144,6 +150,19 @@ class _Waiting:
 
 def _waits(storage_class: Manifest | None) -> bool:
     return text(storage_class, "volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
+
+
+async def _classify(context: Context, claim: Manifest, name: str) -> None:
+    """A default that came later than the claim counts for it as well; its change wakes us."""
+    metadata = metadata_of(claim)
+    changed = {
+        "metadata": {"resourceVersion": metadata["resourceVersion"]},
+        "spec": {"storageClassName": name},
+    }
+    answer = await context.connection.patch(
+        PERSISTENT_VOLUME_CLAIM, metadata["name"], changed, metadata["namespace"]
+    )
+    context.wrote(PERSISTENT_VOLUME_CLAIM, claim, answer)
 
 
 async def _ask(context: Context, claim: Manifest, provisioner: str) -> None:

@@ -13,6 +13,7 @@ from posse.local.core.budgets import budget_controller
 from posse.local.core.claims import claim_controller, volume_controller
 from posse.local.core.collecting import Collector
 from posse.local.core.deployments import deployment_controller
+from posse.local.core.disruptions import disruption_controller
 from posse.local.core.endpoints import endpoints_controller
 from posse.local.core.jobs import job_controller
 from posse.local.core.namespaces import namespace_controller
@@ -49,6 +50,7 @@ async def run(config: CoreConfig, connection: Connection, world: World) -> None:
         deployment_controller(),
         endpoints_controller(),
         budget_controller(served),
+        disruption_controller(),
         claim_controller(),
         volume_controller(),
     )

@@ -6,19 +6,13 @@ from posse.controllers.runtime import Key, Manifest, key_of, metadata_of, uid_of
 from posse.objects.quantity import QuantityError, parse
 from posse.objects.raw import mapping, text, texts
 from posse.objects.validating.placement import selects
-from posse.objects.volumes import CLASS_ANNOTATION
+from posse.objects.volumes import class_of
 
 
 def claimed(volume: Manifest) -> Key | None:
     """Whose it is, or is promised to."""
     reference = mapping(volume, "spec", "claimRef")
     return (text(reference, "namespace"), text(reference, "name")) if reference else None
-
-
-def class_of(obj: Manifest) -> str:
-    """The class of a claim or of a volume; the old annotation goes before the field."""
-    annotated = text(mapping(obj, "metadata", "annotations"), CLASS_ANNOTATION)
-    return annotated or text(mapping(obj, "spec"), "storageClassName")
 
 
 def choose(claim: Manifest, volumes: list[Manifest], *, waits: bool) -> Manifest | None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from posse.local.apiserver import statuses
 from posse.local.apiserver.store import Object
 from posse.local.apiserver.strategies.strategy import Context, Strategy, same
 from posse.objects.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
+from posse.objects.quantity import QuantityError, milli_units
 from posse.objects.raw import mapping, mappings
-from posse.objects.times import parse_time, rfc3339
+from posse.objects.times import rfc3339
 from posse.objects.volumes import (
     CLAIM_PROTECTION,
-    CLASS_ANNOTATION,
     VOLUME_PROTECTION,
-    is_default,
+    class_of,
+    default_class,
+    names_class,
 )
 
+_UNBOUND = "Only bound persistent volume claims can be expanded"
+_RIGID = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc"
+    " must support resize"
+)
 _SINCE = "lastPhaseTransitionTime"
 _TOKENS = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to"
@@ -32,11 +40,23 @@ class Storage(Strategy):
         _protect(kind, obj["metadata"])
         if kind != PERSISTENT_VOLUME_CLAIM:
             return
-        annotations = mapping(obj, "metadata", "annotations")
-        if "storageClassName" in obj["spec"] or CLASS_ANNOTATION in annotations:
+        if names_class(obj):
             return
-        if (name := _default_class(context)) is not None:
+        classes = context.store.all_latest(STORAGE_CLASS.qualified)
+        if (name := default_class(stored.obj for stored in classes)) is not None:
             obj["spec"]["storageClassName"] = name
+
+    def admit_update(self, context: Context, kind: Kind, new: Object, old: Object) -> None:
+        """A claim grows only where its class says that its volumes can."""
+        if kind != PERSISTENT_VOLUME_CLAIM or _size(new) <= _size(old):
+            return
+        name = new["metadata"]["name"]
+        if mapping(old, "status").get("phase") != "Bound":
+            raise statuses.forbidden(kind, name, _UNBOUND)
+        wanted = class_of(new)
+        known = context.latest(STORAGE_CLASS, "", wanted) if wanted == class_of(old) else None
+        if not wanted or known is None or known.get("allowVolumeExpansion") is not True:
+            raise statuses.forbidden(kind, name, _RIGID)
 
     def prepare_create(self, context: Context, kind: Kind, obj: Object) -> None:
         if kind == PERSISTENT_VOLUME:
@@ -48,6 +68,13 @@ class Storage(Strategy):
         if kind == PERSISTENT_VOLUME:
             _stamp(context, result, old)
         return result
+
+
+def _size(claim: Object) -> int:
+    try:
+        return milli_units(mapping(claim, "spec", "resources", "requests").get("storage") or 0, "")
+    except QuantityError:
+        return 0
 
 
 def _stamp(context: Context, new: Object, old: Object) -> None:
@@ -67,17 +94,6 @@ def _protect(kind: Kind, metadata: Object) -> None:
     finalizers = list(metadata.get("finalizers") or [])
     if finalizer not in finalizers:
         metadata["finalizers"] = [*finalizers, finalizer]
-
-
-def _default_class(context: Context) -> str | None:
-    """The youngest of those that say they are it; of several of one second, the first by name."""
-    found = [
-        stored.obj["metadata"]
-        for stored in context.store.all_latest(STORAGE_CLASS.qualified)
-        if is_default(stored.obj)
-    ]
-    ordered = sorted(found, key=lambda one: (-parse_time(one["creationTimestamp"]), one["name"]))
-    return str(ordered[0]["name"]) if ordered else None
 
 
 class Classes(Strategy):
