@@ -59,9 +59,10 @@ class Seating:
         self.asked = {r: min(a, LARGEST + 1) for r, a in shape.requests if a > 0} or {PODS: 1}
         self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
         self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
-        # Where among them the devices are.
+        # How many devices, and where among the rest.
         self._devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
-        self.asks_devices = bool(self._devices)
+        self.devices = int(self.amounts[self._devices].sum())
+        self.asks_devices = self.devices > 0
         self._table = columns
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)

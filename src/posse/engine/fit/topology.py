@@ -8,7 +8,7 @@ in two zones are two. What is kept here changes only when nodes come, go or chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, repeat
+from itertools import accumulate
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -261,10 +261,12 @@ class Tiers:
                 yield row, node
 
     def _label_levels(self, keys: tuple[str, ...]) -> list[Level]:
+        if not keys:
+            return []
         whole: dict[tuple[str, ...], list[int]] = {}
-        outward, unlabelled = keys[::-1], repeat("")
-        for row, node in self._nodes():
-            path = tuple(map(node.labels.get, outward, unlabelled))
+        nodes = list(self._nodes())
+        outward = [[node.labels.get(key, "") for _, node in nodes] for key in keys[::-1]]
+        for (row, _), path in zip(nodes, zip(*outward, strict=True), strict=True):
             whole.setdefault(path, []).append(row)
         paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
         for path, rows in whole.items():

@@ -44,6 +44,14 @@ def _refused_by_queue(view: View, facts: GroupFacts) -> Verdict | None:
             f"queue {name} does not exist; create it, or name one that does",
         )
     queue = view.tree.queue(name)
+    namespace = facts.namespace
+    if namespace not in queue.refusals:
+        queue.refusals[namespace] = _refused_by(queue, namespace)
+    return queue.refusals[namespace]
+
+
+def _refused_by(queue: Queue, namespace: str) -> Verdict | None:
+    name = queue.name
     for each in queue.lineage():
         if each.problem:
             whose = f"queue {each.name} {each.problem}"
@@ -64,7 +72,7 @@ def _refused_by_queue(view: View, facts: GroupFacts) -> Verdict | None:
             Reason.QUEUE_FORBIDDEN,
             f"queue {name} is divided into queues ({some}); name one of these",
         )
-    return _forbidden(queue, facts.namespace)
+    return _forbidden(queue, namespace)
 
 
 def _forbidden(queue: Queue, namespace: str) -> Verdict | None:

@@ -18,7 +18,6 @@ from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang, Hold, Member, made
 from posse.engine.policy import Policy
 from posse.engine.preemption.budgets import Budgets
-from posse.engine.resources import is_device
 
 # Priority, GPU-seconds lost, pods, youth; then what makes no two of them equal.
 Cost = tuple[int, float, int, float, str, int]
@@ -113,7 +112,7 @@ def units_of(gang: Gang, now: float, budgets: Budgets) -> list[Unit]:
         lost = min(lost, facts.checkpoint_interval)
 
     def unit(members: list[Member], number: int, adds: list[Member] | None = None) -> Unit:
-        work = round(lost * sum(_devices(member.seating) for member in members), 3)
+        work = round(lost * sum(member.seating.devices for member in members), 3)
         cost = (facts.priority, work, len(members), -began, facts.key, number)
         return Unit(gang, members, adds is not None, cost, members if adds is None else adds)
 
@@ -160,7 +159,3 @@ def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Me
 
 def _last_first(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda member: member.order, reverse=True)
-
-
-def _devices(seating: Seating) -> int:
-    return sum(amount for resource, amount in seating.asked.items() if is_device(resource))

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from posse.engine.columns import Rows
+from posse.engine.decisions import Verdict
 from posse.engine.facts import DEFAULT_QUEUE, QueueFacts
 
 ROOT: Final = "root"
@@ -44,6 +45,9 @@ class Queue:
     # The rows and the weight of its children together.
     rows_below: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     weight_below: int = 0
+    # By namespace, as far as anybody asked: why its gangs may not start in it, if they may not.
+    # Any change of the queues makes another tree.
+    refusals: dict[str, Verdict | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.name = self.facts.name

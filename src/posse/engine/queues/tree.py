@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class QueueTree(Ceilings):
         super().__init__(columns)
         self._weights: Requests = ()
         # One over what the cluster has of each resource, weighed.
-        self._scale: NDArray[np.float64] = np.zeros(8)
+        self._scale: list[float] = []
         self._scaled_at = (-1, 0)
         self._deserved: Moment[str, Ints] = Moment()
         self._entitled: Moment[str, Entitlement] = Moment()
@@ -244,12 +245,13 @@ class QueueTree(Ceilings):
         offered = self._columns.offered
         if self._scaled_at != (self._columns.last_altered, len(offered)):
             self._scaled_at = (self._columns.last_altered, len(offered))
-            self._scale = (offered > 0) / np.maximum(offered, 1)
+            self._scale = ((offered > 0) / np.maximum(offered, 1)).tolist()
             for resource, weight in self._weights:
                 column = self._columns.column.get(resource)
                 if column is not None:
                     self._scale[column] *= weight / 1000
-        return float((used * self._scale).max())
+        share: float = max(map(mul, used.tolist(), self._scale))
+        return share
 
     def _weight_of(self, resource: str) -> float:
         return next((weight / 1000 for name, weight in self._weights if name == resource), 1.0)
