@@ -250,7 +250,7 @@ HONOURED: tuple[Annotation, ...] = (
         COOLDOWN_TIME,
         "a pod (annotation or label)",
         "a duration: `10m`",
-        f"Where `{MIN_RUNTIME}` is not said: its gang is not ended for others before it ran so long.",
+        f"Without `{MIN_RUNTIME}`: its gang is not ended for others before it ran for so long.",
     ),
     Annotation(
         PREEMPTABLE,
