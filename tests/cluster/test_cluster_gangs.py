@@ -11,7 +11,7 @@ from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup
 from tests.cluster.backends import Riding
 from tests.cluster.manifests import pod, pod_group
-from tests.cluster.riding import cluster, mpi, pods_of, seated, training, wait_for_status
+from tests.cluster.riding import cluster, mpi, pods_of, seated, tf, training, wait_for_status
 
 pytestmark = pytest.mark.looptime
 
@@ -221,6 +221,44 @@ async def test_a_dead_workers_seat_is_its_successors_though_others_wait() -> Non
 
         await running.until(healed, "its successor sits where it sat")
         assert await seated(running, "greedy") == 0
+
+
+async def test_a_job_that_loses_all_its_pods_at_once_keeps_its_seats_until_it_rests() -> None:
+    async with cluster(1, gpus=2) as running:
+        await training(running).submit(tf("first", workers=2, gpus=1))
+        await wait_for_status(running, "first", "RUNNING")
+        before = {one.metadata.uid for one in await pods_of(running, "first")}
+        rival = pod("rival-0", "rival", gpus=1, schedulerName="posse")
+        await running.connection.create(kinds.POD_GROUP, pod_group("rival", 1), running.namespace)
+        await running.connection.create(kinds.POD, rival, running.namespace)
+
+        async def rival_sits() -> bool:
+            found = await running.connection.get(kinds.POD, "rival-0", running.namespace)
+            return bool(found["spec"].get("nodeName"))
+
+        async def kept() -> bool:
+            annotations = (await _group(running, "first")).metadata.annotations
+            return annotations.get(keys.KEEPS, "").count("node-0") == 2
+
+        async def runs_again() -> bool:
+            now = await pods_of(running, "first")
+            fresh = [one for one in now if one.metadata.uid not in before]
+            return [one.status.phase for one in fresh] == ["Running"] * 2
+
+        await running.stop("controllers")
+        for one in await pods_of(running, "first"):
+            await running.connection.delete(
+                kinds.POD, one.metadata.name, running.namespace, grace=0
+            )
+        await running.until(kept, "both seats are kept")
+        await running.linger(60)
+        assert not await rival_sits()
+        running.start("controllers")
+        await running.until(runs_again, "both pods run again")
+        assert not await rival_sits()
+        rest = {"spec": {"runPolicy": {"suspend": True}}}
+        await running.connection.patch(kinds.TF_JOB, "first", rest, running.namespace)
+        await running.until(rival_sits, "a job that rests leaves its room to others")
 
 
 async def test_a_role_below_its_minimum_keeps_the_others_waiting() -> None:

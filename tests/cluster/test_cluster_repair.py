@@ -173,6 +173,64 @@ async def test_a_member_that_its_node_turns_away_is_seated_elsewhere() -> None:
         await wait_for_status(running, "first", "RUNNING")
 
 
+async def test_the_only_node_of_a_gang_dies_and_comes_back_to_it() -> None:
+    """All its pods are evicted in time, and none can end before the node is back."""
+    async with witnessed(1, gpus=4, agents=1, lag=60.0) as running:
+        await start(running, workers=2)
+        before = {p.metadata.uid for p in await pods_of(running, "first")}
+        running.pause("node")
+
+        async def all_go() -> bool:
+            pods = await pods_of(running, "first")
+            return all(p.metadata.deletion_timestamp for p in pods)
+
+        await running.until(all_go, "all its pods are evicted", within=600)
+        await gang(running, "greedy", 1, gpus=4)
+        running.resume("node")
+
+        async def runs_again() -> bool:
+            pods = await pods_of(running, "first")
+            fresh = [p for p in pods if p.metadata.uid not in before]
+            return [p.status.phase for p in fresh] == ["Running"] * 3
+
+        await running.until(runs_again, "all of it runs anew", within=300)
+        assert await bound(running, "greedy") == 0
+        await wait_for_kept(running, "first", 0)
+
+
+async def test_a_gang_drained_from_its_only_node_finds_its_seats_on_another() -> None:
+    """While its controllers are away, and the scheduler for a moment too."""
+    async with witnessed(2, gpus=4) as running:
+        await training(running).submit(tf("first", workers=2))
+        await wait_for_status(running, "first", "RUNNING")
+        lost = await node_of(running, "first-worker-0")
+        await running.kill("controllers")
+        await change_node(running, lost, {"unschedulable": True})
+        for one in await pods_of(running, "first"):
+            await running.connection.evict(one.metadata.name, NAMESPACE, uid=one.metadata.uid)
+        await wait_for_kept(running, "first", 2)
+        await asyncio.sleep(30)
+        assert await pods_of(running, "first") == []
+        await running.kill("scheduler")
+        await gang(running, "greedy", 1, gpus=4)
+        running.start("scheduler")
+        await asyncio.sleep(60)
+        assert await bound(running, "greedy") == 0
+        running.start("controllers")
+        await wait_for_seat(running, "first-worker-1", other_than=lost)
+        await wait_for_kept(running, "first", 0)
+        assert await bound(running, "greedy") == 0
+
+
+async def test_a_job_that_ended_or_rests_keeps_no_seats() -> None:
+    async with witnessed(1, gpus=4) as running:
+        await start(running, workers=2)
+        await gang(running, "greedy", 1, gpus=4)
+        rest = {"spec": {"runPolicy": {"suspend": True}}}
+        await running.connection.patch(kinds.MPI_JOB, "first", rest, NAMESPACE)
+        await wait_for_bound(running, "greedy", 1)
+
+
 async def test_a_seat_for_somebody_who_never_comes_back_is_given_away_in_the_end() -> None:
     async with witnessed() as running:
         await start(running)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -161,6 +161,7 @@ def legal(arena: Arena, victim: GroupFacts, taker: GroupFacts) -> bool:
     return victim.preemptable and victim.evictions < 3 and victim.priority < taker.priority
 
 
+@settings(deadline=None)
 @given(arenas())
 def test_an_eviction_pays_for_a_placement_and_nobody_ends_in_vain(arena: Arena) -> None:
     gone: set[str] = set()
@@ -204,6 +205,7 @@ def test_an_eviction_pays_for_a_placement_and_nobody_ends_in_vain(arena: Arena) 
         held += mine
 
 
+@settings(deadline=None)
 @given(arenas())
 def test_who_could_be_placed_by_ending_others_is(arena: Arena) -> None:
     view = arena.view()
@@ -233,6 +235,7 @@ def test_who_could_be_placed_by_ending_others_is(arena: Arena) -> None:
             assert not arena.fits(key, gone | victims, held), key
 
 
+@settings(deadline=None)
 @given(arenas(queues=2))
 def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
     going: set[str] = set()
@@ -261,6 +264,7 @@ def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
         kept[taker.name] += sum(dict(shape.requests)[GPU] for shape, _ in arena.seats(decision))
 
 
+@settings(deadline=None)
 @given(arenas(queues=2, growing=True))
 def test_beyond_a_minimum_only_lower_priorities_end_and_what_is_kept_is_room(arena: Arena) -> None:
     gone: set[str] = set()
@@ -284,6 +288,7 @@ def test_beyond_a_minimum_only_lower_priorities_end_and_what_is_kept_is_room(are
             assert all(used.get(r, 0) <= amount for r, amount in node.allocatable.items())
 
 
+@settings(deadline=None)
 @given(st.booleans().flatmap(lambda grow: arenas(queues=2, growing=grow)), st.integers(0, 2))
 def test_nothing_goes_round_in_circles(arena: Arena, linger: int) -> None:
     """Victims come back, again and again; in the end nobody is ended any more."""

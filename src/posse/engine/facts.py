@@ -110,6 +110,8 @@ class Keeps(Struct, frozen=True):
     # (role, node), sorted; a node once per seat.
     seats: tuple[tuple[str, str], ...]
     until: float | None = None
+    # What they ask for, of the roles that nobody is left of who could tell.
+    asks: tuple[tuple[str, Shape], ...] = ()
 
 
 class Topology(Struct, frozen=True):
@@ -141,6 +143,8 @@ class GroupFacts(Struct, frozen=True):
     holds: tuple[tuple[str, str], ...] = ()
     # Somebody recreates its pods, so letting go of some is not the end of them.
     recreated: bool = False
+    # Should it have lost all its members at once, they come back: nobody called them off.
+    returns: bool = False
     # (role, minimum): so many of that role are part of any whole gang.
     role_minimums: tuple[tuple[str, int], ...] = ()
     # The gang as a whole asks at least this, whatever its pods add up to.

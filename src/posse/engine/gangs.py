@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -221,6 +222,12 @@ class Gang:
         return bool(self.muster.seated) and self.short > 0 and not self.started
 
     @property
+    def bereft(self) -> bool:
+        """It ran, and lost all its members at once; they are to come back."""
+        assert self.facts is not None
+        return self.started and self.facts.returns and not self.muster.seated
+
+    @property
     def owed(self) -> int:
         """Seats it once had, lost, and has members waiting for."""
         if not self.started:
@@ -298,12 +305,24 @@ class Gang:
         """It had its minimum once, and has not now: not if the minimum was raised since."""
         return self.short > 0 and (self.entitled or 0) > len(self.muster.seated)
 
-    def fill(self, role: str, node: str) -> None:
-        """A member of this role sits down there: one vacancy less, that one if it is one."""
-        same = [vacancy for vacancy in self.vacancies if vacancy.role == role]
-        if same:
-            there = next((vacancy for vacancy in same if vacancy.node == node), same[0])
-            self.vacancies.remove(there)
+    def fill(self, seats: Iterable[tuple[str, str]]) -> None:
+        """Members sit down, as (role, node): for each a vacancy less, that one if it is one."""
+        there, elsewhere = Counter(seats), Counter[str]()
+        left: list[Vacancy] = []
+        for vacancy in self.vacancies:
+            seat = vacancy.role, vacancy.node
+            if there[seat]:
+                there[seat] -= 1
+            else:
+                left.append(vacancy)
+        for (role, _), number in there.items():
+            elsewhere[role] += number
+        self.vacancies = []
+        for vacancy in left:
+            if elsewhere[vacancy.role]:
+                elsewhere[vacancy.role] -= 1
+            else:
+                self.vacancies.append(vacancy)
 
     def ails(self) -> bool:
         """It has begun, and something that belongs to it is missing: it comes before others."""
@@ -311,7 +330,7 @@ class Gang:
         muster = self.muster
         if muster.waiting and (self.owed or (self.started and self.short)):
             return True
-        if not muster.seated:
+        if not muster.seated and not self.bereft:
             return False
         if self.started and self.facts.recreated and self.missing and self.lost():
             return True

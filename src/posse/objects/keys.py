@@ -80,7 +80,9 @@ OURS: tuple[Annotation, ...] = (
         KEEPS,
         "PodGroup",
         'JSON object: `{"purpose": "repair", "until": "2026-01-02T03:04:05Z", '
-        '"seats": {"worker": ["node-3"]}}`; purpose `repair`, `preemption` or `reservation`',
+        '"seats": {"worker": ["node-3"]}}`; purpose `repair`, `preemption` or `reservation`; '
+        '`asks`, of roles that nobody is left of: `{"worker": {"requests": {"nvidia.com/gpu": '
+        '"2"}}}`, with `nodeSelector` and `tolerations` where they have them',
         "Seats that nobody else is given: of a member that died, of victims that were ended for "
         "the gang, or gathered for one that waited too long. Written by the scheduler.",
     ),

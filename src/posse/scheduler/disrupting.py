@@ -5,6 +5,7 @@ from __future__ import annotations
 from posse.kube.connection import Connection, Patch
 from posse.objects.kinds import POD
 from posse.objects.times import rfc3339
+from posse.scheduler.reading.pods import DISRUPTED
 from posse.world import World
 
 
@@ -21,7 +22,7 @@ async def mark_disrupted(
 ) -> None:
     """Status "False" takes the mark back."""
     condition = {
-        "type": "DisruptionTarget",
+        "type": DISRUPTED,
         "status": status,
         "reason": reason,
         "message": why,

@@ -109,7 +109,12 @@ class Loop:
                     self._submit(self._order(decision))
                 case Release():
                     self._submit(self._order(decision))
+                    self._reader.let_go(decision.gang)
+                    self._inbox.wake()
                 case Evict():
+                    for victim in decision.victims:
+                        if victim.whole:
+                            self._reader.let_go(victim.gang)
                     self._evict(self._eviction(decision))
                 case Keep():
                     self._keep(decision)

@@ -60,9 +60,14 @@ def limits(
     """What to try, one after the other, until the gang is placed."""
     assert gang.facts is not None
     request = gang.facts.topology
+    if gang.bereft and request is None and (former := _former(view, demands)) is not None:
+        yield Limit(former, devices_only=True, thorough=False)
     if request is not None:
         own = view.rows_of(gang)
-        held = np.array(sorted({hold.row for hold in gang.holds}), np.intp)
+        kept = {hold.row for hold in gang.holds}
+        if gang.bereft:
+            kept.update(row for demand in demands for row in demand.at)
+        held = np.array(sorted(kept), np.intp)
         yield from together(view, own, held, demands, need, request, policy)
     elif policy.spread or gang.muster.seated or not any(d.seating.asks_devices for d in demands):
         yield ANYWHERE
@@ -70,11 +75,17 @@ def limits(
         yield from _unasked(view, demands, policy)
 
 
-def near(view: View, gang: Gang, policy: Policy) -> tuple[Rows, ...]:
-    """Where one more member of the gang sits best: on its nodes, else in its domains."""
-    if not gang.muster.seated:
+def _former(view: View, demands: list[Demand]) -> Rows | None:
+    """The rows that are kept for these demands, or were theirs."""
+    rows = sorted({row for demand in demands for row in demand.at})
+    every = view.columns.by_name()
+    return every[np.isin(every, rows)] if rows else None
+
+
+def near(view: View, own: Rows, policy: Policy) -> tuple[Rows, ...]:
+    """Where one more member of a gang that sits there is best: on its nodes, or in its domains."""
+    if not len(own):
         return ()
-    own = view.rows_of(gang)
     domains = [
         level.domain(int(at))
         for level in view.tiers.levels(policy.tiers)
@@ -83,16 +94,15 @@ def near(view: View, gang: Gang, policy: Policy) -> tuple[Rows, ...]:
     return own, *domains
 
 
-def confines(view: View, gang: Gang, policy: Policy) -> Rows | None:
-    """The rows that members of a gang which has begun may use at all; None: any."""
+def confines(view: View, gang: Gang, own: Rows, policy: Policy) -> Rows | None:
+    """The rows that members of a gang which sits there may use at all; None: any."""
     assert gang.facts is not None
     request = gang.facts.topology
-    if request is None or not request.required or not gang.muster.seated:
+    if request is None or not request.required or not len(own):
         return None
     levels, anywhere = view.tiers.allowed(request, policy.tiers)
     if anywhere:
         return None
-    own = view.rows_of(gang)
     for level in reversed(levels):
         in_use = np.flatnonzero(_in_use(levels, level, own))
         if len(in_use):

@@ -102,7 +102,7 @@ def seat(
         return Shortfall(
             signature, demands, True, surplus=not need, seen=seen, quota=quota, cast=cast
         )
-    close = near(view, gang, policy)
+    close = near(view, view.rows_of(gang), policy)
     proven = True
     # Where nobody must be seated, nobody is missing.
     fits = not need and not any(demand.announced for demand in demands)
@@ -150,8 +150,7 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
     view.assume(gang, placement.seats)
     if gang.vacancies:
-        for member, row in placement.seats:
-            gang.fill(member.facts.role, view.columns.names[row])
+        gang.fill((member.facts.role, view.columns.names[row]) for member, row in placement.seats)
     gang.forget_muster()
     gang.dismissed = False
     gang.entitled = max(gang.entitled or 0, len(gang.muster.seated))

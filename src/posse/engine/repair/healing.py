@@ -63,6 +63,8 @@ def _deadline(gang: Gang, policy: Policy) -> float:
 def _let_go_in_the_end(gang: Gang) -> bool:
     """Whether it is released when its time is over: not for members it never had."""
     assert gang.facts is not None
+    if gang.bereft:
+        return True
     if not (gang.facts.recreated and gang.muster.seated):
         return False
     return gang.half_bound or gang.lost() or not (gang.short or gang.owed)
@@ -204,6 +206,11 @@ def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:
             why = (
                 f"{seated} of {count(gang.least, 'pod')} had a seat and the others found none"
                 f" in {policy.release_after:g} s; all give theirs back and wait together"
+            )
+        elif gang.bereft:
+            why = (
+                f"it lost all its pods and was not whole again in {lasting(policy.repair_hold)};"
+                " no seat is kept any more, and it waits in line"
             )
         else:
             why = (

@@ -1,25 +1,25 @@
 """Seats kept for the repair of a gang: for members that wait, and for those still to be made anew.
 
 When a member is lost, its seat is kept before its successor exists: on the same node if that can
-still be had, else in the same topology domain, the nearest first, else anywhere. A member that
+still be had, else in the same topology domain, the nearest first, else anywhere. So it is where
+all of them are lost at once, as long as they are to come back (`GroupFacts.returns`). A member that
 somebody took out on purpose is not told from a lost one by how it went, but by what the gang still
 asks for: nothing is kept beyond its minimum, and nothing for a gang whose pods nobody recreates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
-from posse.engine.columns import Rows
-from posse.engine.facts import Keeps, Purpose
-from posse.engine.fit.company import Company
+from posse.engine.facts import Keeps, PodFacts, Purpose, Shape
 from posse.engine.fit.seating import Seating, Seats
 from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
-from posse.engine.placement.demands import demands_of
-from posse.engine.placement.nearing import confines, near
+from posse.engine.placement.demands import Demand, demands_of
 from posse.engine.policy import Policy
+from posse.engine.repair.seeking import Search
 from posse.engine.view import View
 
 
@@ -30,16 +30,18 @@ def vacant(view: View, gang: Gang, taken: Iterable[tuple[str, str]] = ()) -> lis
     the successors that do exist, as (role, node).
     """
     assert gang.facts is not None
-    if not (gang.missing and gang.facts.recreated and gang.muster.seated):
+    if not (gang.missing and gang.facts.recreated and (gang.muster.seated or gang.bereft)):
         return []
     # Members that are announced have their seats by that.
     announced = [expected.role for expected in gang.facts.expects]
-    left = [vacancy for vacancy in gang.vacancies[::-1] if vacancy.role not in announced]
+    filled = Counter(taken)
+    left: list[Vacancy] = []
+    for vacancy in reversed(gang.vacancies):
+        if filled[vacancy.role, vacancy.node]:
+            filled[vacancy.role, vacancy.node] -= 1
+        elif vacancy.role not in announced:
+            left.append(vacancy)
     missing = gang.missing
-    for seat in taken:
-        filled = next((each for each in left if (each.role, each.node) == seat), None)
-        if filled is not None:
-            left.remove(filled)
     for member in gang.members.values():
         if not member.going or member.row == NOWHERE or member.leaving:
             continue
@@ -80,48 +82,98 @@ def _unseen(gang: Gang, announced: list[str], number: int) -> list[Vacancy]:
 
 def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
     """Hold as many of the gang's missing seats as there is room for now."""
-    made: dict[tuple[str, bool], int] = {}
-    for hold in gang.holds:
-        made[hold.role, hold.announced] = made.get((hold.role, hold.announced), 0) + 1
-    kept: list[Hold] = []
+    keeping = _Keeping(view, gang, policy)
+    demands = demands_of(gang, need)
+    for demand in demands:
+        if not demand.announced:
+            keeping.meet(demand)
+    vacancies = vacant(view, gang, taken=keeping.seats)
+    keeping.fill(vacancies)
+    seats = sorted(keeping.seats)
+    for demand in demands:
+        if demand.announced:
+            keeping.meet(demand)
+    # Members that wait speak for themselves after a restart; for others it has to be written.
+    gang.repairs = tuple(seats) if vacancies or gang.written else ()
+    view.record_holds(gang, gang.holds + keeping.holds)
 
-    def hold_seats(role: str, seating: Seating, seats: Seats) -> None:
-        view.hold(seating, seats)
-        kept.extend(Hold(role, seating, row, Purpose.REPAIR) for row in seats.each())
 
-    search = _Search(view, gang, policy)
-    for demand in demands_of(gang, need):
+class _Keeping:
+    """Seats being kept for one gang, counted in the columns as they are found."""
+
+    def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
+        self.holds: list[Hold] = []
+        # (role, node) of these; and of seats that are not to be had now, where they were.
+        self.seats: list[tuple[str, str]] = []
+        self._view = view
+        self._search = Search(view, gang, policy)
+        self._made = Counter((hold.role, hold.announced) for hold in gang.holds)
+
+    def meet(self, demand: Demand) -> None:
+        """For members that wait, or are announced; not where their seats were held before."""
+        search = self._search
         demand.within = search.within
-        had = min(demand.wanted, made.get((demand.role, demand.announced), 0))
-        if had:
-            made[demand.role, demand.announced] -= had
+        had = min(demand.wanted, self._made[demand.role, demand.announced])
+        self._made[demand.role, demand.announced] -= had
         left = demand.wanted - had
-        if view.neighbours.concern(demand.members):
+        if self._view.neighbours.concern(demand.members):
             for member in demand.members[:left]:
                 row = search.seat_near(member, demand.at)
                 if row is not None:
-                    hold_seats(demand.role, demand.seating, Seats.one(row))
-            continue
+                    self._hold(demand.role, demand.seating, Seats.one(row))
+            return
         if left and not demand.announced:
             former = demand.seating.at(demand.at, left)
-            hold_seats(demand.role, demand.seating, former)
+            self._hold(demand.role, demand.seating, former)
             left -= int(former.counts.sum())
+            demand.within = search.within
         left = min(left, demand.total())
         if left:
             chosen = demand.seating.choose(left, within=demand.within)
-            hold_seats(demand.role, demand.seating, chosen)
-    seats = [(hold.role, view.columns.names[hold.row]) for hold in kept]
-    vacancies = vacant(view, gang, taken=seats)
-    for vacancy in vacancies:
-        row = search.seat_for(vacancy)
-        if row is not None:
-            hold_seats(vacancy.role, vacancy.seating, Seats.one(row))
-        node = vacancy.node if row is None else view.columns.names[row]
-        if node:
-            seats.append((vacancy.role, node))
-    # Members that wait speak for themselves after a restart; for others it has to be written.
-    gang.repairs = tuple(sorted(seats)) if vacancies or gang.written else ()
-    view.record_holds(gang, gang.holds + kept)
+            self._hold(demand.role, demand.seating, chosen)
+
+    def fill(self, vacancies: list[Vacancy]) -> None:
+        """For members that are to be made anew."""
+        for vacancy in self._hold_former(vacancies):
+            row = self._search.seat_for(vacancy)
+            if row is not None:
+                self._hold(vacancy.role, vacancy.seating, Seats.one(row))
+            elif vacancy.node:
+                self.seats.append((vacancy.role, vacancy.node))
+
+    def _hold_former(self, vacancies: list[Vacancy]) -> list[Vacancy]:
+        """What can be had where it was, all at once; who is left looks elsewhere."""
+        columns, within = self._view.columns, self._search.within
+        alike: dict[tuple[str, Seating], list[Vacancy]] = {}
+        left: list[Vacancy] = []
+        for vacancy in vacancies:
+            there = vacancy.node in columns.row and not vacancy.shunned
+            if there and not self._view.neighbours.concern([vacancy.like]):
+                alike.setdefault((vacancy.role, vacancy.seating), []).append(vacancy)
+            else:
+                left.append(vacancy)
+        for (role, seating), some in alike.items():
+            rows = seating.rows_of(vacancy.node for vacancy in some)
+            if within is not None:
+                rows = [row for row, may in zip(rows, np.isin(rows, within), strict=True) if may]
+            former = seating.at(rows, len(some))
+            self._hold(role, seating, former)
+            had = Counter(former.each())
+            for vacancy in some:
+                row = columns.row[vacancy.node]
+                if had[row]:
+                    had[row] -= 1
+                else:
+                    left.append(vacancy)
+        return left
+
+    def _hold(self, role: str, seating: Seating, seats: Seats) -> None:
+        self._view.hold(seating, seats)
+        names = self._view.columns.names
+        for row in seats.each():
+            self.holds.append(Hold(role, seating, row, Purpose.REPAIR))
+            self.seats.append((role, names[row]))
+        self._search.sit(seats.rows)
 
 
 def drop_kept(view: View, gang: Gang) -> None:
@@ -135,13 +187,23 @@ def keeps_of(gang: Gang, policy: Policy) -> Keeps | None:
     """What is to be written on the gang's group: while it is repaired, where and until when."""
     if not gang.started or gang.lapsed or gang.ailing_since is None or not gang.repairs:
         return None
-    return Keeps(Purpose.REPAIR, gang.repairs, gang.ailing_since + policy.repair_hold)
+    until = gang.ailing_since + policy.repair_hold
+    return Keeps(Purpose.REPAIR, gang.repairs, until, _untold(gang))
+
+
+def _untold(gang: Gang) -> tuple[tuple[str, Shape], ...]:
+    """The shapes of those whose role nobody is left of: a successor of ours cannot see them."""
+    there = {member.facts.role for member in gang.members.values()}
+    lost = {vacancy.role: vacancy.seating.shape for vacancy in gang.vacancies}
+    kept = dict.fromkeys(role for role, _ in gang.repairs)
+    return tuple((role, lost[role]) for role in kept if role in lost and role not in there)
 
 
 def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
     """Take up what an earlier life kept for the gang's repair, and since when.
 
-    The shape of who is missing is that of its like; where there is none, nobody can tell.
+    The shape of who is missing is that of its like, else as it is written; where neither is to be
+    had, nobody can tell.
     """
     assert gang.facts is not None
     keeps = gang.facts.keeps
@@ -151,7 +213,8 @@ def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
     if not gang.started or gang.ailing_since is not None:
         return
     members = sorted(gang.members.values(), key=lambda member: member.order, reverse=True)
-    like = {member.facts.role: member for member in members}
+    like = {role: _lookalike(view, gang, role, shape) for role, shape in keeps.asks}
+    like |= {member.facts.role: member for member in members}
     for role, node in keeps.seats[: gang.short]:
         if role in like:
             gang.vacancies.append(Vacancy(like[role], node, {}))
@@ -161,74 +224,7 @@ def adopt_keeps(view: View, gang: Gang, policy: Policy) -> None:
         gang.ailing_since = keeps.until - policy.repair_hold
 
 
-class _Search:
-    """Where a lost seat may be made up for: the nearest rows first, and which ones at all."""
-
-    def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
-        self.within = confines(view, gang, policy)
-        self._view = view
-        self._tiers = policy.tiers
-        self._levels = view.tiers.levels(policy.tiers)
-        self._own = near(view, gang, policy)
-        self._company: Company | None = None
-        self._known: dict[tuple[str, ...], Rows] = {}
-
-    def seat_for(self, vacancy: Vacancy) -> int | None:
-        """The same node; else in its domain, tier by tier; else near the gang; else anywhere."""
-        own = vacancy.seating.rows_of([vacancy.node])
-        prefer = [*self._around(vacancy, own), *self._own]
-        if vacancy.shunned:
-            every = self._view.columns.by_name()
-            prefer = [np.setdiff1d(rows, own) for rows in (*prefer, every)]
-            own = []
-        return self._choose(vacancy.like, own, prefer)
-
-    def seat_near(self, member: Member, at: list[int]) -> int | None:
-        """One of these rows; else near the gang; else anywhere."""
-        return self._choose(member, at, self._own)
-
-    def _choose(self, like: Member, at: list[int], prefer: Sequence[Rows]) -> int | None:
-        seating = like.seating
-        if not seating.total(self.within):
-            return None
-        rows, company = self.within, None
-        if self._view.neighbours.concern([like]):
-            company = self._company = self._company or Company(self._view)
-            rows = self._view.columns.by_name() if rows is None else rows
-            rows = rows[company.left(like)[rows]]
-            if not seating.total(rows):
-                return None
-        here = seating.seats()
-        former = [row for row in at if here[row] and (rows is None or (rows == row).any())]
-        row = former[0] if former else seating.choose(1, prefer, rows).each()[0]
-        if company is not None:
-            company.seat(like, row)
-        return row
-
-    def _around(self, vacancy: Vacancy, own: list[int]) -> list[Rows]:
-        if own and self._view.columns.nodes[own[0]] is not None:
-            row = np.array(own, np.intp)
-            return [
-                level.domain(int(at))
-                for level in self._levels
-                for at in np.flatnonzero(level.containing(row))[:1]
-            ]
-        # The node is gone: its labels tell who was near.
-        said = [(key, vacancy.labels[key]) for key in self._tiers if key in vacancy.labels]
-        return [self._labelled(said[at:]) for at in range(len(said))]
-
-    def _labelled(self, path: list[tuple[str, str]]) -> Rows:
-        """The rows with all these labels."""
-        known = tuple(part for label in path for part in label)
-        rows = self._known.get(known)
-        if rows is None:
-            labels = self._view.columns.labels
-            rows = self._known[known] = np.array(
-                [
-                    row
-                    for row in self._view.columns.by_name().tolist()
-                    if all(labels[row].get(key) == value for key, value in path)
-                ],
-                np.intp,
-            )
-        return rows
+def _lookalike(view: View, gang: Gang, role: str, shape: Shape) -> Member:
+    """Somebody of this shape, who is not there."""
+    facts = PodFacts("", f"{gang.key}-{role}", shape, gang.key, role)
+    return Member(facts, view.seating(shape), NOWHERE)

@@ -170,6 +170,16 @@ def ran_before(group: PodGroup, kind: Kind) -> bool:
     return any(c.type == condition_of(kind) and c.status == "True" for c in group.status.conditions)
 
 
+def goes_with_its_job(group: PodGroup, kind: Kind) -> bool:
+    """Whether it is taken away when its job ends, rests or is deleted: as long as it is there,
+    so is the job, and its pods come back.
+
+    Controllers of jobs do so with the groups that they made. What a user made outlives the job, and
+    so do Kubernetes' own groups the rest of one.
+    """
+    return group.metadata.controller is not None and not is_native(kind)
+
+
 def workload_minimums(workload: Workload) -> dict[str, int]:
     """How many pods of each group inside of a Workload start together."""
     return {

@@ -1,6 +1,8 @@
 """`posse.dev/keeps`: seats that nobody else is given, as they are written on a PodGroup.
 
-It is read strictly: a scheduler that guessed at it could give a seat to two.
+It is read strictly: a scheduler that guessed at it could give a seat to two. `asks` says what the
+pods of a role that nobody is left of ask for: of where they may go, only what a seat elsewhere than
+on its own node must have.
 """
 
 from __future__ import annotations
@@ -9,19 +11,33 @@ import math
 
 import msgspec
 
-from posse.engine.facts import Keeps, Purpose
+from posse.engine.facts import PODS, Keeps, Purpose, Shape
 from posse.objects import keys
+from posse.objects.pods import Toleration
+from posse.objects.quantity import QuantityError, base_units, format_base_units
 from posse.objects.times import parse_time, rfc3339
+from posse.scheduler.reading.pods import constraints, requests
 from posse.scheduler.reading.quarantine import Unreadable
 
 MOST_SEATS = 100_000
 _FIELD = f"metadata.annotations[{keys.KEEPS}]"
 
 
+class _Asked(
+    msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, rename="camel", frozen=True
+):
+    """As much of a pod as its seat depends on."""
+
+    requests: dict[str, str]
+    node_selector: dict[str, str] = {}
+    tolerations: list[Toleration] = []
+
+
 class _Written(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     purpose: Purpose
     seats: dict[str, list[str]]
     until: str | None = None
+    asks: dict[str, _Asked] = {}
 
 
 def read_keeps(text: str | None) -> Keeps | None:
@@ -42,7 +58,8 @@ def read_keeps(text: str | None) -> Keeps | None:
             until = parse_time(written.until)
         except ValueError as error:
             raise Unreadable(f"{_FIELD}.until", str(error)) from error
-    return Keeps(written.purpose, tuple(sorted(seats)), until)
+    asks = tuple((role, _shape_of(role, asked)) for role, asked in sorted(written.asks.items()))
+    return Keeps(written.purpose, tuple(sorted(seats)), until, asks)
 
 
 def write_keeps(keeps: Keeps) -> str:
@@ -51,4 +68,26 @@ def write_keeps(keeps: Keeps) -> str:
     for role, node in sorted(keeps.seats):
         seats.setdefault(role, []).append(node)
     until = None if keeps.until is None else rfc3339(math.ceil(keeps.until))
-    return msgspec.json.encode(_Written(keeps.purpose, seats, until)).decode()
+    asks = {role: _asked(shape) for role, shape in sorted(keeps.asks)}
+    return msgspec.json.encode(_Written(keeps.purpose, seats, until, asks)).decode()
+
+
+def _asked(shape: Shape) -> _Asked:
+    where = shape.constraints
+    return _Asked(
+        {name: format_base_units(name, amount) for name, amount in shape.requests if name != PODS},
+        dict(where.node_selector),
+        [Toleration(t.key, t.operator, t.value, t.effect) for t in where.tolerations],
+    )
+
+
+def _shape_of(role: str, asked: _Asked) -> Shape:
+    at = f"{_FIELD}.asks[{role}].requests"
+    try:
+        amounts = {
+            name: base_units(name, amount, f"{at}[{name}]")
+            for name, amount in asked.requests.items()
+        }
+    except QuantityError as error:
+        raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
+    return Shape(requests(amounts, at), constraints(asked.node_selector, asked.tolerations))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from posse.engine.facts import DEFAULT_QUEUE, Expected, GroupFacts
+from posse.engine.facts import DEFAULT_QUEUE, Expected, GroupFacts, Purpose
 from posse.objects import keys
 from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.kinds import POD_GROUP, Kind
@@ -13,10 +13,15 @@ from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
 from posse.scheduler.reading.confines import Confines, confined
 from posse.scheduler.reading.estimates import Estimates, cooldown_of
-from posse.scheduler.reading.groups import GroupTerms
+from posse.scheduler.reading.groups import (
+    COMPLETED,
+    GroupTerms,
+    goes_with_its_job,
+    phase_of,
+)
 from posse.scheduler.reading.minimums import Times, read_times
 from posse.scheduler.reading.parts import Partition, nearer
-from posse.scheduler.reading.pods import Place, bound_at, created_at
+from posse.scheduler.reading.pods import Place, bound_at, created_at, disrupted
 from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
 from posse.scheduler.reading.quarantine import Unreadable
 
@@ -37,6 +42,12 @@ class Muster:
     that never ran is to be completed or let go. It is read from the phase when the gang is first
     seen, since an earlier leader may have started it, and kept by counting after that. The phase
     speaks of nodes: where all members have theirs and none has run or ended, it never ran.
+
+    `returns` says that its members come back, should all of them be gone at once. How they went
+    tells little: whoever deletes a job takes its pods away as a dying node does. The group tells:
+    see `goes_with_its_job`. Of other groups only those members come back that plainly were not
+    sent away. Nobody comes back whom we let go, or to a gang of which somebody has ended well; and
+    who was gone before we looked, only if it is written that seats are kept for them.
     """
 
     def __init__(self, key: str) -> None:
@@ -54,6 +65,10 @@ class Muster:
         self.members: dict[str, Member] = {}
         self.ran = False
         self._hearsay = False  # only the phase says so
+        self.returns = False
+        self._anew = False  # it lost all its members since it ran
+        self._let_go: frozenset[str] | None = None  # whole, by us: who was there
+        self._sent_away = False  # a member, since it last was whole
         self.withheld = ""  # why it may not be decided on for now
         self.awaited: int | None = None  # the generation that ends that
         self.setback = ""  # why what was decided on has not been done yet
@@ -73,7 +88,7 @@ class Muster:
 
     def put(self, member: Member) -> None:
         uid = member.pod.metadata.uid
-        self.drop(uid)
+        self._take_out(uid)
         self.members[uid] = member
         self._count(member, 1)
         if member.place.seated:
@@ -82,9 +97,23 @@ class Muster:
                 self.first_bound = since
 
     def drop(self, uid: str) -> None:
+        member = self._take_out(uid)
+        if member is not None and not disrupted(member.pod):
+            self._sent_away = True
+
+    def _take_out(self, uid: str) -> Member | None:
         member = self.members.pop(uid, None)
         if member is not None:
             self._count(member, -1)
+        return member
+
+    def let_go(self) -> None:
+        """All its members are ended by us: it begins anew like any other."""
+        self._let_go = frozenset(self.members)
+
+    def stays(self) -> None:
+        """It was not let go after all."""
+        self._let_go = None
 
     def take_group(self, group: PodGroup, terms: GroupTerms | None, problem: str) -> None:
         """The PodGroup as it is now. Its word on having run counts only at first sight."""
@@ -101,7 +130,8 @@ class Muster:
         self.ahead = False
         self.problem = self.withheld = self.setback = ""
         self.awaited = None
-        self.ran = False
+        self.ran = self.returns = self._anew = False
+        self._let_go = None
 
     def review(self) -> None:
         """Whether it runs whole, now that the members are as they are."""
@@ -109,13 +139,38 @@ class Muster:
             self.terms = self._bare_terms()
         ended = self.count(Place.SUCCEEDED)
         running = self.count(Place.RUNNING) - self._leaving[Place.RUNNING]
+        self._foresee_return()
         if self.whole and (ended or running >= self.minimum):
-            self.ran = True
+            self.ran, self._anew = True, False
         elif not self.seated and not ended:
-            self.ran, self.first_bound = False, None
+            self.ran = self._anew = self.ran and self.returns
+            self.first_bound = self._let_go = None
+        elif self._anew and self.whole:
+            self.ran = self._anew = False
         elif self._hearsay and self.whole and not running and not self.count(Place.FAILED):
             self.ran = False
         self._hearsay = False
+
+    def _foresee_return(self) -> None:
+        if self.whole:
+            self._sent_away = False
+            if self._let_go is not None and self._let_go.isdisjoint(self.members):
+                self._let_go = None
+        group = self.group
+        if group is None or group.metadata.deleting or self._is_over(group):
+            self.returns = False
+        elif self.staying:
+            self.returns = self.recreated
+        elif self._hearsay:
+            keeps = None if self.terms is None else self.terms.keeps
+            self.returns = keeps is not None and keeps.purpose is Purpose.REPAIR
+        elif self.returns and not goes_with_its_job(group, self.kind):
+            left = (m for m in self.members.values() if m.place.seated or m.place.finished)
+            self.returns = not self._sent_away and all(disrupted(m.pod) for m in left)
+
+    def _is_over(self, group: PodGroup) -> bool:
+        ended = self.count(Place.SUCCEEDED) > 0 or phase_of(group) == COMPLETED
+        return ended or self._let_go is not None
 
     @property
     def bare(self) -> bool:
@@ -199,7 +254,8 @@ class Muster:
             started=self.ran,
             expects=self._expects(),
             holds=self.terms.holds,
-            recreated=self.recreated,
+            recreated=self.recreated or (self.ran and self.returns),
+            returns=self.ran and self.returns,
             severable=self.terms.severable,
             indivisible=self.terms.indivisible,
             grows=self.terms.grows,

@@ -34,6 +34,8 @@ _BEGINNING = ("", "ContainerCreating", "PodInitializing")
 _YES = ("1", "t", "T", "true", "True", "TRUE")
 _SYSTEM = "kube-system"
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
+# The condition by which Kubernetes says so.
+DISRUPTED = "DisruptionTarget"
 CLAIMS_ARE_NOT_ALLOCATED = "has resourceClaims, which Posse does not allocate"
 
 
@@ -120,6 +122,13 @@ def trouble_of(pod: Pod) -> str:
 def turned_away(pod: Pod) -> bool:
     """Whether its node would not have it: it ended there without having begun."""
     return pod.status.phase == "Failed" and is_rejection(pod.status.reason)
+
+
+def disrupted(pod: Pod) -> bool:
+    """Whether it did not go by its own doing or its owner's: drained, preempted, lost with its
+    node, or turned away by it."""
+    marks = (each for each in pod.status.conditions if each.type == DISRUPTED)
+    return turned_away(pod) or any(mark.status == "True" for mark in marks)
 
 
 def bound_at(pod: Pod) -> float | None:

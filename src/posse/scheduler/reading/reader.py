@@ -242,6 +242,14 @@ class Reader:
         self._view.refute(uid)
         if known := self._pods.get(uid):
             self._touch(known.gang)
+            if known.gang is not None and (muster := self.musters.get(known.gang)):
+                muster.stays()
+
+    def let_go(self, gang: str) -> None:
+        """It was decided that all of the gang's members end."""
+        if muster := self.musters.get(gang):
+            muster.let_go()
+            self._touch(gang)
 
     def gone(self, uid: str) -> None:
         """A pod is not there any more, whatever its cache still has."""
