@@ -117,6 +117,39 @@ async def test_a_seat_is_held_in_a_native_group(running: Riding) -> None:
     await running.until(held, "the launcher's seat is held")
 
 
+async def test_others_end_for_every_pod_of_a_group_without_a_minimum(running: Riding) -> None:
+    urgent = {"metadata": {"name": "dialects-urgent"}, "value": 1000}
+    await running.connection.create(kinds.PRIORITY_CLASS, urgent)
+    low, names = [f"low-{at}" for at in range(4)], [f"each-{at}" for at in range(4)]
+    try:
+        for name in low:
+            await running.connection.create(kinds.POD, member(name), running.namespace)
+
+        async def full() -> bool:
+            return all(await bound(running, low))
+
+        await running.until(full, "pods without a group take all the room")
+        spec = {"schedulingPolicy": {"basic": {}}, "priorityClassName": "dialects-urgent"}
+        group = {"metadata": {"name": "each"}, "spec": spec}
+        await running.connection.create(NATIVE, group, running.namespace)
+        link: dict[str, Any] = {
+            "schedulingGroup": {"podGroupName": "each"},
+            "priorityClassName": "dialects-urgent",
+        }
+        for name in names:
+            await running.connection.create(kinds.POD, member(name, **link), running.namespace)
+
+        async def taken_over() -> bool:
+            return all(await bound(running, names))
+
+        await running.until(taken_over, "each of the group has the room of another")
+        for name in names:
+            found = await running.connection.get(kinds.POD, name, running.namespace)
+            assert "nominatedNodeName" not in found["status"]
+    finally:
+        await running.connection.delete(kinds.PRIORITY_CLASS, "dialects-urgent")
+
+
 async def test_a_gang_of_the_scheduler_plugins_starts_whole(running: Riding) -> None:
     kind = kinds.COSCHEDULING_POD_GROUP
     labels = {"scheduling.x-k8s.io/pod-group": "plugged"}
