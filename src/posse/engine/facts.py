@@ -50,7 +50,20 @@ class Toleration(Struct, frozen=True, cache_hash=True):
             return False
         if self.operator == "Exists":
             return True
+        if self.operator in ("Lt", "Gt"):
+            bound, value = _integer(self.value), _integer(taint.value)
+            if bound is None or value is None:
+                return False
+            return value < bound if self.operator == "Lt" else value > bound
         return self.operator in ("Equal", "") and bool(self.key) and self.value == taint.value
+
+
+def _integer(text: str) -> int | None:
+    """A number as Kubernetes writes it: no sign but a minus, no leading zeros, 64 bits."""
+    if not text.isascii() or not text.removeprefix("-").isdecimal() or len(text) > 20:
+        return None
+    number = int(text)
+    return number if str(number) == text and -(1 << 63) <= number < 1 << 63 else None
 
 
 class Constraints(Struct, frozen=True, cache_hash=True):

@@ -31,6 +31,29 @@ def test_toleration(toleration: Toleration, tolerated: bool) -> None:
     assert toleration.tolerates(GPU_ONLY) is tolerated
 
 
+@pytest.mark.parametrize(
+    ("operator", "bound", "value", "tolerated"),
+    [
+        ("Gt", "950", "999", True),
+        ("Gt", "950", "950", False),
+        ("Gt", "-2", "-1", True),
+        ("Lt", "950", "949", True),
+        ("Lt", "950", "950", False),
+        ("Lt", "950", "0949", False),
+        ("Lt", "950", "", False),
+        ("Lt", "nine", "8", False),
+        ("Gt", "-0", "8", False),
+        ("Gt", "0", "9223372036854775808", False),
+    ],
+)
+def test_a_toleration_up_to_a_number(
+    operator: str, bound: str, value: str, tolerated: bool
+) -> None:
+    taint = Taint("sla", value)
+    assert Toleration("sla", operator, bound).tolerates(taint) is tolerated
+    assert not Toleration("other", operator, bound).tolerates(taint)
+
+
 EVERYTHING = Constraints(tolerations=(Toleration(operator="Exists"),))
 ZONE_A = Constraints(node_selector=(("zone", "a"),))
 BARS = [
