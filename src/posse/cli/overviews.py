@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posse.cli.layout import columns, short_age
-from posse.client.overview import Overview
+from posse.client.overview import Deployed, Overview
 from posse.objects.times import parse_time
 
 _MOST = 20
@@ -43,7 +43,7 @@ def _tables(overview: Overview, now: float) -> list[str]:
     if overview.deployments:
         rows = [("DEPLOYMENT", "READY", "VERSION", "IMAGE")]
         rows += [
-            (one.name, f"{one.ready}/{one.wanted}", one.version or "-", one.image or "-")
+            (_full(one), f"{one.ready}/{one.wanted}", one.version or "-", one.image or "-")
             for one in overview.deployments
         ]
         tables.append(columns(rows))
@@ -61,6 +61,10 @@ def who_waits(overview: Overview, now: float, hint: str = " (-o json)") -> str:
     ]
     left = len(overview.waiting) - _MOST
     return columns(rows) + (f"\n... and {left} more{hint}" if left > 0 else "")
+
+
+def _full(one: Deployed) -> str:
+    return f"{one.namespace}/{one.name}"
 
 
 def _word(yes: bool) -> str:

@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from posse.client import redacting
-from posse.client.installing.options import NAMESPACE
-from posse.client.overview import LEASE_NAMESPACES
+from posse.client.installing.marking import is_marked
+from posse.client.locating import Located, locate
 from posse.kube.connection import Connection
 from posse.kube.errors import Forbidden, KubeError, NotFound
-from posse.objects.kinds import DEPLOYMENT, EVENT, LEASE, NODE, POD, POD_GROUPS, QUEUE, Kind
-from posse.objects.raw import Raw, mapping, mappings, text
+from posse.objects.kinds import EVENT, LEASE, NODE, POD, POD_GROUPS, QUEUE, Kind
+from posse.objects.raw import Raw, mappings, text
 
 _LOG_LINES = 5_000
 _LARGEST_LOG = 4 << 20
@@ -97,17 +97,22 @@ async def gather(bundle: Bundle, connection: Connection, namespace: str) -> None
     for kind in POD_GROUPS:
         await gathering.all(f"{kind.qualified}.json", kind, redacting.plain, optional=True)
     await gathering.all("queues.json", QUEUE, redacting.plain, optional=True)
-    await gathering.all("deployments.json", DEPLOYMENT, redacting.deployment, NAMESPACE)
-    for place in LEASE_NAMESPACES:
+    try:
+        located = await locate(connection)
+    except KubeError as error:
+        located = Located()
+        bundle.missing["deployments.json"] = str(error)
+    else:
+        bundle.missing.update(dict.fromkeys(located.hidden, "not allowed"))
+        bundle.objects("deployments.json", map(redacting.deployment, located.deployments))
+    for place in located.namespaces:
         await gathering.all(f"leases-{place}.json", LEASE, redacting.plain, place)
     events = await gathering.listed("events.json", EVENT)
     told = [redacting.event(event) for event in events]
     bundle.objects(
         "events.json", (e | {"message": bundle.cleaned(text(e, "message"))} for e in told)
     )
-    await gathering.logs(
-        [pod for pod in pods if mapping(pod, "metadata").get("namespace") == NAMESPACE]
-    )
+    await gathering.logs([pod for pod in pods if is_marked(pod)])
 
 
 class _Gathering:

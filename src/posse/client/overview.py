@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from posse.client.installing.marking import VERSION_LABEL, labels_of
-from posse.client.installing.options import NAMESPACE
+from posse.client.locating import LEASES, Located, locate, place_of
 from posse.client.nodes import read_nodes
-from posse.controllers.program import LEASE_NAME as CONTROLLERS
 from posse.kube.connection import Connection
 from posse.kube.errors import Forbidden, NotFound
 from posse.objects.groups import PodGroup
 from posse.objects.keys import GROUP_NAME, VOLCANO_GROUP_NAME
 from posse.objects.kinds import (
-    DEPLOYMENT,
     LEASE,
     MPI_JOB,
     NODE,
@@ -38,8 +36,6 @@ from posse.version import __version__
 
 T = TypeVar("T")
 
-LEASES = {"scheduler": SCHEDULER, "controllers": CONTROLLERS}
-LEASE_NAMESPACES = (NAMESPACE, "kube-system")
 KINDS: tuple[Kind, ...] = (POD_GROUP, QUEUE, MPI_JOB, TF_JOB)
 NEEDED = (POD_GROUP, QUEUE)
 """What the scheduler cannot do without; job kinds may be somebody else's, or nobody's."""
@@ -60,6 +56,7 @@ class Leader(msgspec.Struct, frozen=True, kw_only=True):
 class Deployed(msgspec.Struct, frozen=True, kw_only=True):
     """One Deployment of the installation."""
 
+    namespace: str
     name: str
     ready: int
     wanted: int
@@ -93,25 +90,31 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()  # what one may not see
 
 
-async def look(connection: Connection, namespace: str) -> Overview:
+async def look(connection: Connection, namespace: str, within: str = "") -> Overview:
     """KubeError only when there is no cluster to speak of; what is forbidden is named.
 
-    Where one may not look into every namespace, gangs are those of `namespace`.
+    Where one may not look into every namespace, gangs are those of `namespace`. Posse's programs
+    are those `within` one namespace, or, if there are none, wherever they are.
     """
     version = await connection.version()
-    return await _Looking(connection, namespace).overview(text(version, "gitVersion"))
+    return await _Looking(connection, namespace, within).overview(text(version, "gitVersion"))
 
 
 class _Looking:
-    def __init__(self, connection: Connection, namespace: str) -> None:
+    def __init__(self, connection: Connection, namespace: str, within: str) -> None:
         self._connection = connection
         self._namespace = namespace
+        self._within = within
         self._hidden: dict[str, None] = {}
 
     async def overview(self, kubernetes: str) -> Overview:
         kinds = {kind.qualified: await self._served(kind) for kind in KINDS}
-        leaders = await self._leaders()
-        deployments = await self._allowed(f"deployments in {NAMESPACE}", self._deployments(), ())
+        located = await locate(self._connection, self._within)
+        if self._within and not located.found:
+            located = await locate(self._connection)
+        self._hidden.update(dict.fromkeys(located.hidden))
+        leaders = await self._leaders(located)
+        deployments = tuple(map(_deployed, located.deployments))
         nodes: list[Node] = await self._allowed("nodes", self._all_nodes(), [])
         pods = await self._everywhere(POD, Pod)
         used = read_nodes(nodes, pods)
@@ -148,14 +151,14 @@ class _Looking:
             return False
         return any(text(resource, "name") == kind.plural for resource in found)
 
-    async def _leaders(self) -> tuple[Leader, ...]:
+    async def _leaders(self, located: Located) -> tuple[Leader, ...]:
         found: list[Leader] = []
-        for service, name in LEASES.items():
-            for namespace in LEASE_NAMESPACES:
-                lease = await self._allowed("leases", self._lease(name, namespace), None)
-                if lease is not None:
-                    found.append(await self._leader(service, namespace, lease))
-                    break
+        now = self._connection.world.now()
+        for service, leases in located.leases.items():
+            # What an earlier installation left behind is of no interest where somebody leads.
+            alive = [lease for lease in leases if _holder(lease) and _fresh(lease, now)]
+            chosen = alive or leases[:1]
+            found += [await self._leader(service, place_of(lease), lease) for lease in chosen]
         return tuple(found)
 
     async def _lease(self, name: str, namespace: str) -> dict[str, Any] | None:
@@ -181,23 +184,6 @@ class _Looking:
             alive=alive and bool(_holder(lease)),
         )
 
-    async def _deployments(self) -> tuple[Deployed, ...]:
-        listed = await self._connection.list(DEPLOYMENT, NAMESPACE)
-        found = []
-        for deployment in listed.items:
-            wanted = number(mapping(deployment, "spec"), "replicas")
-            containers = mappings(deployment, "spec", "template", "spec", "containers")
-            found.append(
-                Deployed(
-                    name=text(deployment.get("metadata"), "name"),
-                    ready=number(mapping(deployment, "status"), "readyReplicas") or 0,
-                    wanted=1 if wanted is None else wanted,
-                    version=labels_of(deployment).get(VERSION_LABEL, ""),
-                    image=text(containers[0], "image") if containers else "",
-                )
-            )
-        return tuple(sorted(found, key=lambda one: one.name))
-
     async def _all_nodes(self) -> list[Node]:
         return (await self._connection.list(NODE, model=Node)).items
 
@@ -220,6 +206,19 @@ class _Looking:
                 continue
             found += [waiting for group in groups if (waiting := _waiting_group(group))]
         return found
+
+
+def _deployed(deployment: dict[str, Any]) -> Deployed:
+    wanted = number(mapping(deployment, "spec"), "replicas")
+    containers = mappings(deployment, "spec", "template", "spec", "containers")
+    return Deployed(
+        namespace=place_of(deployment),
+        name=text(deployment.get("metadata"), "name"),
+        ready=number(mapping(deployment, "status"), "readyReplicas") or 0,
+        wanted=1 if wanted is None else wanted,
+        version=labels_of(deployment).get(VERSION_LABEL, ""),
+        image=text(containers[0], "image") if containers else "",
+    )
 
 
 def _waiting_group(group: PodGroup) -> WaitingGang | None:
@@ -265,13 +264,21 @@ def _problems(
     if needed and not leaders and not deployments:
         return ("Posse is not installed here; `posse install` installs it",)
     found = [f"{name} is not served; `posse install` brings it" for name in needed]
+    if leases_seen and not leaders and not deployments:
+        found.append(
+            f"Posse does not run here: there is neither a Deployment of it nor a lease {SCHEDULER}"
+            f" in any namespace; `posse install` installs it"
+        )
+        return tuple(found)
     led = {leader.service: leader for leader in leaders}
     deployed = {one.name for one in deployments}
     for service, lease in LEASES.items():
         leader = led.get(service)
         if leader is None:
             if leases_seen and (service == "scheduler" or lease in deployed):
-                found.append(f"no {service} has ever led: there is no lease {lease}")
+                found.append(
+                    f"no {service} has ever led: there is no lease {lease} in any namespace"
+                )
         elif not leader.alive:
             holder = f"{leader.holder} has stopped renewing" if leader.holder else "nobody holds"
             found.append(f"no {service} leads: {holder} lease {leader.lease}")

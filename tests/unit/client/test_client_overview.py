@@ -20,7 +20,9 @@ def _leader(service: str = "scheduler", *, holder: str = "a", alive: bool = True
 
 
 def _deployed(name: str, ready: int = 2) -> Deployed:
-    return Deployed(name=name, ready=ready, wanted=2, version="1", image="i")
+    return Deployed(
+        namespace="posse-system", name=name, ready=ready, wanted=2, version="1", image="i"
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,8 @@ def _deployed(name: str, ready: int = 2) -> Deployed:
         (dict.fromkeys(KINDS, False), (), (), ["Posse is not installed here"]),
         (KINDS, (_leader(), _leader("controllers")), (), []),
         (KINDS, (_leader(),), (), []),  # a cluster whose jobs have another controller
-        (KINDS, (), (), ["no scheduler has ever led"]),
+        (KINDS, (), (), ["Posse does not run here"]),
+        (KINDS, (), (_deployed("posse-scheduler"),), ["no scheduler has ever led"]),
         (KINDS, (_leader(alive=False),), (), ["no scheduler leads: a has stopped renewing"]),
         (KINDS, (_leader(holder="", alive=False),), (), ["no scheduler leads: nobody holds"]),
         (KINDS, (_leader(),), (_deployed("posse-controllers"),), ["no controllers has ever led"]),

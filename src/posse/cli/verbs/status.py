@@ -43,6 +43,7 @@ def status(app: App, output: str, bundle: Path | None) -> int:
     """Show the cluster and what Posse does in it.
 
     It is the cluster of the selected context, or of --context; without one, that of this machine.
+    Posse is found in whatever namespace it is installed; that of --namespace comes first.
     Exits 1 when there is none, or when it is not ready.
     """
     world, home = World.real(), Home.find()
@@ -78,7 +79,8 @@ def _show_elsewhere(app: App, settings: Settings, output: str, world: World) -> 
 async def _look(app: App, settings: Settings, world: World) -> Overview:
     connection = connect(settings, world)
     try:
-        seen = await look(connection, app.options.namespace or settings.namespace)
+        given = app.options.namespace or ""
+        seen = await look(connection, given or settings.namespace, given)
     finally:
         await connection.close()
     return msgspec.structs.replace(seen, context=settings.context, server=settings.server)
