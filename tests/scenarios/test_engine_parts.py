@@ -71,7 +71,11 @@ SCENARIOS = [
         "as a whole it would fit, but no rack has room for a part: nobody starts",
         nodes=racks(a=2, b=2),
         gangs=[parted("job", 3, 1)],
-        expect=[waits("job", because="no placement found for 3 worker")],
+        expect=[
+            waits(
+                "job", because="a part of it sits together: no rack of today's nodes seats 3 pods"
+            )
+        ],
     ),
     Scenario(
         "the part that asks most is seated first: a small one does not spoil its rack",
@@ -133,7 +137,10 @@ SCENARIOS = [
         nodes=racks(a=2, b=3),
         gangs=[parted("job", 2, 2, on=["a-0", "a-1", "b-0", "b-1"])],
         then=[
-            Turn([late("job", "worker-4", "0/0")], [waits("job", because="1 pod beyond")]),
+            Turn(
+                [late("job", "worker-4", "0/0")],
+                [waits("job", because="a part of it sits together: the rack that its members sit")],
+            ),
             Turn(
                 [late("job", "worker-5", "0/1")],
                 [starts("job", 1, on={"b-2": 1}), waits("job", because="1 pod beyond")],

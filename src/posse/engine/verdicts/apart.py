@@ -32,22 +32,55 @@ class _Best:
 
 
 class Apart:
+    """What is told of the whole of a gang, and then of each part that is to sit nearer."""
+
     def __init__(self, view: View, shortfall: Shortfall, asks: list[Ask], policy: Policy) -> None:
-        self.view = view
-        self.asks = asks
-        self.request: Topology | None = None
-        self.levels: list[Level] = []
-        self.own: Rows = np.zeros(0, np.intp)
+        self.stories: list[_Together] = []
         gang = next(iter(shortfall.gangs.values()), None)
-        if gang is None or gang.facts is None or gang.facts.topology is None:
+        if gang is None or gang.facts is None:
             return
-        self.levels, anywhere = view.tiers.allowed(gang.facts.topology, policy.tiers)
-        if not anywhere:
-            self.request = gang.facts.topology
-            self.own = view.rows_of(gang)
+        if gang.facts.topology is not None:
+            own = view.rows_of(gang)
+            self.stories.append(_Together(view, gang.facts.topology, own, asks, policy))
+        nearer = dict(gang.facts.nearer)
+        for part in dict.fromkeys(ask.demand.part for ask in asks) if nearer else ():
+            request = nearer.get(part.partition("/")[0])
+            if request is not None:
+                theirs = [ask for ask in asks if ask.demand.part == part]
+                rows = {each.row for each in gang.muster.seated if each.facts.part == part}
+                own = np.array(sorted(rows), np.intp)
+                self.stories.append(
+                    _Together(view, request, own, theirs, policy, "a part of it sits together: ")
+                )
 
     def never(self) -> Told | None:
         """Not on today's nodes, however empty they are."""
+        return next((told for each in self.stories if (told := each.never())), None)
+
+    def now(self) -> Told | None:
+        return next((told for each in self.stories if (told := each.now())), None)
+
+
+class _Together:
+    """Those who ask are to sit in one domain, with those who sit on rows of their `own`."""
+
+    def __init__(
+        self,
+        view: View,
+        request: Topology,
+        own: Rows,
+        asks: list[Ask],
+        policy: Policy,
+        whose: str = "",
+    ) -> None:
+        self.view = view
+        self.asks = asks
+        self.own = own
+        self.whose = whose
+        self.levels, anywhere = view.tiers.allowed(request, policy.tiers)
+        self.request = None if anywhere else request
+
+    def never(self) -> Told | None:
         if self.request is None:
             return None
         if not self.levels:
@@ -57,7 +90,8 @@ class Apart:
         short = self._short(_if_empty)
         if short is None:
             return None
-        what = f"no {self.noun} of today's nodes seats {_asked(self.asks)}: the largest "
+        what = f"{self.whose}no {self.noun} of today's nodes seats {_asked(self.asks)}:"
+        what += " the largest "
         what += self._numbers(short, "has", short.total)
         return Cause.TOO_FAR, what, (self._shortage(short),)
 
@@ -68,10 +102,10 @@ class Apart:
         if short is None:
             return None
         if len(self.own):
-            where = f"the {self.noun} that its members sit in ({short.name})"
+            where = f"{self.whose}the {self.noun} that its members sit in ({short.name})"
             what = f"{where} has no room for {_asked(self.asks)}: it "
         else:
-            what = f"no {self.noun} has room for {_asked(self.asks)}: the best "
+            what = f"{self.whose}no {self.noun} has room for {_asked(self.asks)}: the best "
         what += self._numbers(short, "has", short.free)
         resource = by_gravity(short.ask.seating)[0][0]
         if short.free < short.ask.number * short.ask.seating.asked[resource]:
