@@ -408,6 +408,32 @@ def test_drain(kubectl: Kubectl) -> None:
         kubectl.run("uncordon node-3")
 
 
+def test_drain_asks_the_budgets(kubectl: Kubectl) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "one"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"pod": "a"}}},
+    }
+    kubectl.apply(pod("a", nodeName="node-2"), budget)
+    kubectl.running("pod=a", 1)
+
+    def reckoned() -> bool:
+        return bool(kubectl.get("pdb one")["status"].get("currentHealthy") == 1)
+
+    eventually(reckoned, "the budget knows its pod")
+    assert kubectl.say("get pdb one --no-headers").split()[:4] == ["one", "1", "N/A", "0"]
+    drain = "drain node-2 --force --ignore-daemonsets --pod-selector=pod=a"
+    try:
+        said = kubectl.refused(f"{drain} --timeout=2s")
+        assert "violate the pod's disruption budget" in said
+        kubectl.run('patch pdb one --type=merge -p {"spec":{"minAvailable":0}}')
+        kubectl.run(f"{drain} --timeout=60s")
+        assert kubectl.get_names("pods") == []
+    finally:
+        kubectl.run("uncordon node-2")
+
+
 # Following
 
 
