@@ -127,7 +127,7 @@ def by_role(members: list[Member]) -> list[Role]:
     last: Role | None = None
     for member in members:
         name, seating, part = member.facts.role, member.seating, member.facts.part
-        if last is None or last.seating is not seating or (last.name, last.part) != (name, part):
+        if last is None or last.seating is not seating or last.name != name or last.part != part:
             last = roles.get((name, id(seating), part))
             if last is None:
                 last = roles[name, id(seating), part] = Role(name, seating, [], part)

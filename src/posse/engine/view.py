@@ -38,6 +38,8 @@ from posse.engine.repair.starting import Starting
 from posse.engine.reservation.reservations import Reservations
 from posse.engine.reservation.shadows import Shadows
 
+_NO_ROWS: Rows = np.zeros(0, np.intp)
+
 
 class View:
     def __init__(self) -> None:
@@ -370,7 +372,8 @@ class View:
 
     def rows_of(self, gang: Gang) -> Rows:
         """Where the gang sits."""
-        return np.array(sorted({m.row for m in gang.muster.seated}), np.intp)
+        seated = gang.muster.seated
+        return np.array(sorted({m.row for m in seated}), np.intp) if seated else _NO_ROWS
 
     def _gang(self, key: str) -> Gang:
         gang = self.gangs.get(key)

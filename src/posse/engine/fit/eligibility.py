@@ -66,7 +66,7 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
 def liking(node: NodeFacts | None, constraints: Constraints) -> int:
     """How much the pod prefers this node to others, or the node would rather be without it: the
     more, the better."""
-    if node is None:
+    if node is None or not (constraints.prefers or node.taints):
         return 0
     liked = sum(
         preference.weight
