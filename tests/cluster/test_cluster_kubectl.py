@@ -427,7 +427,8 @@ def test_drain_asks_the_budgets(kubectl: Kubectl) -> None:
     try:
         said = kubectl.refused(f"{drain} --timeout=2s")
         assert "violate the pod's disruption budget" in said
-        kubectl.run('patch pdb one --type=merge -p {"spec":{"minAvailable":0}}')
+        change = '{"spec":{"minAvailable":0}}'
+        kubectl.run(["patch", "pdb", "one", "--type=merge", "-p", change])
         kubectl.run(f"{drain} --timeout=60s")
         assert kubectl.get_names("pods") == []
     finally:
