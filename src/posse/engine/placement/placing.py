@@ -122,7 +122,7 @@ def seat(
                 left = None
                 if budget is not None:
                     asked = budget.asked_for(view, demands, found)
-                    if asked is not budget.asked and budget.over(asked).any():
+                    if asked is not budget.asked and budget.over(asked) is not None:
                         continue
                     left = budget.after(asked) if beyond else None
                 fits = True

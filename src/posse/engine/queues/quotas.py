@@ -69,10 +69,10 @@ class Budget:
         rest.left = self.left - asked
         return rest
 
-    def over(self, asked: Ints) -> Flags:
-        """Of which resources so much is too much."""
+    def over(self, asked: Ints) -> Flags | None:
+        """Of which resources so much is too much; None: of none."""
         over: Flags = (asked > 0) & (asked > self.left)
-        return over
+        return over if np.count_nonzero(over) else None
 
     def limit(self, asked: Ints, over: Flags) -> Limit:
         """What stands against so much in all; to be asked before any was taken."""
@@ -140,11 +140,11 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
     budget.asked = asked_by(view, demands)
     asked = at_least(view, gang, budget.asked)
     over = budget.over(asked)
-    if over.any() and economise(budget, demands, need):
+    if over is not None and economise(budget, demands, need):
         budget.asked = asked_by(view, demands)
         asked = at_least(view, gang, budget.asked)
         over = budget.over(asked)
-    return _stopped_by(view, gang, budget, asked, over) if over.any() else None
+    return None if over is None else _stopped_by(view, gang, budget, asked, over)
 
 
 def _stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags) -> Quota:
@@ -174,7 +174,7 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
         one = np.zeros_like(budget.left)
         one[demand.seating.columns] = demand.seating.amounts
         over = budget.over(one)
-        if over.any() and demand.total():
+        if over is not None and demand.total():
             quota = _stopped_by(view, gang, budget, one, over)
             number = sum(each.most for each in wanting)
             told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
