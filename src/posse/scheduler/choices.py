@@ -229,7 +229,8 @@ CHOICES: tuple[Choice, ...] = (
         "repair_hold",
         _seconds,
         "10m",
-        "How long the seat of a lost member is kept for its replacement before the gang is let go",
+        "How long the seats of lost members, one or all, are kept for their replacements before the"
+        " gang is let go",
     ),
     Choice(
         "startTimeout",
