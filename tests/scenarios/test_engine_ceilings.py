@@ -171,14 +171,20 @@ TABLE = [
         policy=PLAIN,
     ),
     Scenario(
-        "where guarantees keep it off and no node is large enough, nodes are what is short",
+        "a pod that no node can take is told so, though room is kept for others, too",
         nodes=nodes(2, gpus=8),
         queues=[queue("vision", guarantee=6), queue("nlp")],
         gangs=[
             gang("has", workers=1, gpus=8, queue="nlp", on=["node-0"]),
             gang("a", workers=1, gpus=9, queue="nlp"),
         ],
-        expect=[waits("a", because="the pod needs 9 GPUs on one node; the largest of today's")],
+        expect=[
+            quota(
+                "a",
+                "the pod needs 9 GPUs on one node; the largest of today's nodes has 8; besides, 6"
+                " GPUs are kept for queue vision (guarantee), 8 are free",
+            ),
+        ],
         policy=PLAIN,
     ),
     Scenario(

@@ -134,10 +134,7 @@ def verdict_of(
 
 def _besides(quota: Quota, never: Told) -> Verdict:
     """A quota stands against it now, but today's nodes do for good."""
-    cause, sentence, short = never
-    if quota.queue is None:
-        # Nodes are what is short.
-        return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short)
+    cause, sentence, _ = never
     allowed, _, _ = quota.verdict.sentence.partition("; it can start when ")
     return replace(quota.verdict, sentence=f"{sentence}; besides, {allowed}", cause=cause)
 
