@@ -14,6 +14,7 @@ from tests.scenarios.language import (
     Turn,
     arrives,
     ends,
+    evicts,
     gang,
     keeps,
     leaves,
@@ -61,6 +62,13 @@ RUNNING = [
     job("early", 2, lasts=600, on=["node-0", "node-1"]),
     job("late", 1, lasts=HOUR, on=["node-2"]),
 ]
+
+# One node comes free after ten minutes, the other after an hour.
+BUSY = [
+    job("soon", 1, lasts=600, on=["node-0"]),
+    job("later", 1, lasts=HOUR, on=["node-1"]),
+]
+PEACEFUL = Policy(preemption=False, reclaim=False)
 
 FORESEEN = [
     Scenario(
@@ -309,6 +317,83 @@ ACROSS = [
             waits("pair", because="about 01:00 UTC"),
         ],
     ),
+    Scenario(
+        "who is served first is expected first, whatever the queues are called",
+        queues=[queue("a"), queue("z", priority=5)],
+        nodes=nodes(2, gpus=1),
+        gangs=[*BUSY, job("low", queue="a", age=9), job("high", queue="z")],
+        expect=[
+            waits("high", because="about 00:10 UTC"),
+            waits("low", because="about 01:00 UTC"),
+        ],
+        policy=PEACEFUL,
+    ),
+    Scenario(
+        "who comes later and is served before has the earlier room, and the other is told",
+        queues=[queue("a"), queue("z", priority=5)],
+        nodes=nodes(2, gpus=1),
+        gangs=[*BUSY, job("low", queue="a", age=9)],
+        expect=[waits("low", because="about 00:10 UTC")],
+        then=[
+            Turn(
+                [arrives(job("high", queue="z"))],
+                [waits("high", because="about 00:10 UTC"), waits("low", because="about 01:00 UTC")],
+            ),
+            Turn([vanishes("high")], [waits("low", because="about 00:10 UTC")]),
+        ],
+        policy=PEACEFUL,
+    ),
+    Scenario(
+        "parts of a queue wait in its turn",
+        queues=[
+            queue("a"),
+            queue("above", priority=5),
+            queue("z-small", parent="above"),
+            queue("z-first", parent="above", priority=1),
+        ],
+        nodes=nodes(3, gpus=1),
+        gangs=[
+            *BUSY,
+            job("latest", 1, lasts=2 * HOUR, on=["node-2"]),
+            job("low", queue="a", age=9),
+            job("second", queue="z-small", age=5),
+            job("first", queue="z-first"),
+        ],
+        expect=[
+            waits("first", because="about 00:10 UTC"),
+            waits("second", because="about 01:00 UTC"),
+            waits("low", because="about 02:00 UTC"),
+        ],
+        policy=PEACEFUL,
+    ),
+    Scenario(
+        "what is kept for whom others end is not taken back by the reservation it had before",
+        nodes=nodes(1, gpus=1),
+        gangs=[
+            job("spared", on=["node-0"], facts={"preemptable": False}),
+            job("big", age=400, priority=5),
+        ],
+        expect=[gathers("big", "node-0", overtaken=0), waits("big", because="is kept for it")],
+        then=[
+            Turn(
+                [arrives(job("spared", on=["node-0"]))],
+                [
+                    evicts("big", {"spared": 1}, on={"node-0": 1}),
+                    reserved("big", "waits for 1 pod of team/spared to end"),
+                    waits("spared", reason=Reason.INCOMPLETE),
+                ],
+            ),
+        ],
+    ),
+    Scenario(
+        "who has to wait for those before it to end has not lost its place",
+        queues=[queue("a"), queue("z", priority=5)],
+        nodes=nodes(1, gpus=1),
+        gangs=[BUSY[0], job("low", queue="a", age=9), job("high", queue="z")],
+        expect=[waits("high", because="about 00:10 UTC", place=1), waits("low", place=1)],
+        policy=PEACEFUL,
+        places=True,
+    ),
 ]
 
 BEHIND = [
@@ -388,7 +473,6 @@ UNKNOWN = [
                 [vanishes("a"), arrives(job("s3", 1))],
                 [
                     starts("s3", 1),
-                    gathers("big", overtaken=3),
                     gathers("big", "node-0", "node-1", "node-2", overtaken=3),
                     waits("big", because="what comes free on 3 nodes is kept for it"),
                 ],
@@ -531,7 +615,6 @@ UNKNOWN = [
                 [vanishes("s0"), arrives(job("s2", 1))],
                 [
                     starts("s2", 1),
-                    gathers("big", overtaken=2),
                     gathers("big", "node-0", "node-1", overtaken=2),
                     waits("big", because="is kept for it"),
                 ],

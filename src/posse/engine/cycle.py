@@ -22,7 +22,7 @@ from posse.engine.repair import healing
 from posse.engine.repair.healing import heal
 from posse.engine.reservation import forecasting, reserving
 from posse.engine.reservation.forecasting import forecast
-from posse.engine.reservation.reserving import place_in_turn, renew, reserve, served
+from posse.engine.reservation.reserving import place_in_turn, renew, reserve, served, write_down
 from posse.engine.verdicts.explaining import explain
 from posse.engine.view import View
 
@@ -45,9 +45,10 @@ def cycle(
     # 3. Others end for those who come before them, if that makes room for the whole of them.
     enter("preempt")
     yield from preempt(view, policy, now)
-    yield from renew(view, policy, now)
+    renew(view, policy, now)
 
     forecast(view, policy, now)
+    yield from write_down(view)
 
     # 4. Whoever still waits is told why.
     enter("explain")
@@ -57,7 +58,7 @@ def cycle(
 def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]:
     """In order; again, where a line has moved, or less is kept back from them by that."""
     call_up(view)
-    yield from renew(view, policy, now)
+    renew(view, policy, now)
     while True:
         lessened = view.shadows.lessened
         for gang, contended in in_order(view, policy):
@@ -69,11 +70,11 @@ def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]
             if isinstance(outcome, Placement):
                 rank = gang.rank
                 yield start(view, gang, outcome)
-                yield from served(view, gang, rank, policy, now)
+                served(view, gang, rank, policy, now)
             else:
                 view.shortfalls.record(gang, outcome)
-                yield from reserve(view, gang, policy, now)
-        yield from renew(view, policy, now)
+                reserve(view, gang, policy, now)
+        renew(view, policy, now)
         if not call_up(view) and view.shadows.lessened == lessened:
             return
 

@@ -16,7 +16,6 @@ from posse.engine.gangs import Gang
 from posse.engine.policy import Policy
 from posse.engine.reservation.foreseeing import NEVER, Timeline, fits, room_of
 from posse.engine.reservation.reservations import Reservation
-from posse.engine.reservation.reserving import inputs_of
 from posse.engine.reservation.shadows import Shadow
 from posse.engine.view import View
 
@@ -56,7 +55,7 @@ def forecast(view: View, policy: Policy, now: float) -> None:
             held.walk = None
             continue
         walk = held.walk if isinstance(held.walk, Walk) else None
-        inputs = inputs_of(view, held.gang)
+        inputs = held.inputs
         if walk is None or (walk.inputs != inputs and now >= walk.began + _EVERY):
             walk = held.walk = _begin(view, held, inputs, now)
         elif walk.inputs != inputs:
@@ -73,7 +72,7 @@ def wake_at(view: View) -> float | None:
         walk = held.walk if isinstance(held.walk, Walk) else None
         if walk is None or held.gang.facts is None:
             continue
-        if walk.inputs != inputs_of(view, held.gang):
+        if walk.inputs != held.inputs:
             dates.append(max(view.now + _SOON, walk.began + _EVERY))
         elif walk.left:
             dates.append(view.now + _SOON)

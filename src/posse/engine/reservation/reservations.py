@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from posse.engine.columns import Ints
+from posse.engine.decisions import Keep
 from posse.engine.facts import Keeps
 from posse.engine.gangs import Gang
 from posse.engine.reservation.shadows import Shadow
@@ -30,6 +33,8 @@ class Reservation:
     awaited: Ints | None = None
     quota: Ints | None = None
     seats: tuple[tuple[str, int], ...] = ()
+    # Which of all rooms that were reserved this is.
+    stamp: int = 0
     # Something is kept back from others for it.
     shadowed: bool = False
     # Its gang could start if nobody else ran, as long as this stays as it is.
@@ -47,12 +52,39 @@ class Reservation:
     seen: int = -1
 
 
+@dataclass(slots=True)
+class Ahead:
+    """The reservations of those who come before somebody, as far as room is reserved."""
+
+    held: list[Reservation] = field(default_factory=list)
+    stamps: int = 0
+
+    def add(self, reservation: Reservation | None) -> None:
+        if reservation is not None and reservation.room is not None:
+            self.held.append(reservation)
+            self.stamps += reservation.stamp
+
+    @property
+    def signature(self) -> tuple[int, int]:
+        """Another one as soon as any of them, or its room, is another one."""
+        return len(self.held), self.stamps
+
+
 class Reservations:
     def __init__(self) -> None:
         self.by_queue: dict[str, Reservation] = {}
+        self.stamps = 0
+        # What is to be written on groups, and was not told yet.
+        self.unwritten: dict[str, Keep] = {}
         # Who ends when, and of which moment that is.
         self.timeline: object = None
         self.moment: Inputs = ()
+
+    def write(self, keep: Keep) -> None:
+        before = self.unwritten.get(keep.gang)
+        if before is not None and keep.overtaken is None:
+            keep = replace(keep, overtaken=before.overtaken)
+        self.unwritten[keep.gang] = keep
 
     def of(self, gang: Gang) -> Reservation | None:
         found = None if gang.facts is None else self.by_queue.get(gang.facts.queue)
