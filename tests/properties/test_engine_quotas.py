@@ -136,8 +136,9 @@ def test_no_start_exceeds_a_capability(world: World, policy: Policy, data: st.Da
         view.validate()
 
 
-def idle_guarantees(world: World, usage: Usage, name: str, resource: str) -> int:
-    """What is kept of a resource for queues that are not on the way from this one to the top.
+def idle_guarantees(world: World, usage: Usage, name: str, resource: str, inside: str = "") -> int:
+    """What is kept of a resource for queues that are not on the way from this one to the top, or
+    to the queue `inside` of which is asked.
 
     As the definition has it: what a queue is short of its guarantee, or what those below it are
     short of theirs, whichever is more.
@@ -153,11 +154,9 @@ def idle_guarantees(world: World, usage: Usage, name: str, resource: str) -> int
         parts = [unmet(each) for each in below.get(queue.name, [])]
         return max(short, sum(parts), 0)
 
+    whole = own[: own.index(inside) + 1] if inside else ["", *own]
     return sum(
-        unmet(queue)
-        for parent in ["", *own]
-        for queue in below.get(parent, [])
-        if queue.name not in own
+        unmet(queue) for parent in whole for queue in below.get(parent, []) if queue.name not in own
     )
 
 
@@ -217,7 +216,8 @@ def test_a_gang_waits_for_its_queue_only_if_the_queue_forbids_it(world: World) -
         assert decision.verdict.reason.value.startswith("Queue")
         return
     within = all(
-        asked.get(resource, 0) <= most or not asked.get(resource)
+        not asked.get(resource)
+        or asked[resource] + idle_guarantees(world, {}, group.queue, resource, queue.name) <= most
         for queue in lineage
         for resource, most in queue.capability
     )
