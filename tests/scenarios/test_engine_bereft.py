@@ -376,7 +376,8 @@ IN_THE_END = [
                 [leaves("node-1"), ends(*PAIR), again(0, 1), arrives(thief())],
                 [waits("train"), waits("thief", because="1 held for team/train")],
             ),
-            Turn(after=HOLD, expect=[releases("train"), starts("thief", 1), waits("train")]),
+            # What it was told while it ailed holds still: two GPUs are more than there are.
+            Turn(after=HOLD, expect=[releases("train"), starts("thief", 1)]),
         ],
     ),
 ]

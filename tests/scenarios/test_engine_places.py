@@ -109,6 +109,28 @@ TABLE = [
         places=True,
     ),
     Scenario(
+        "nor does it behind the first",
+        nodes=nodes(1, gpus=1),
+        others=FULL,
+        gangs=[*line(2), gang("huge", workers=1, gpus=8, age=99.5)],
+        expect=[
+            waits("g00", place=1),
+            waits("huge", place=0),
+            waits("g01", place=2),
+        ],
+        then=[
+            Turn(
+                [arrives(node("large", gpus=8), pod("y", on="large", gpus=8))],
+                [
+                    waits("g00", place=1),
+                    waits("huge", because="it can start when", place=2),
+                    waits("g01", place=3),
+                ],
+            ),
+        ],
+        places=True,
+    ),
+    Scenario(
         "a node that came makes the hopeless one the first in line",
         nodes=nodes(1, gpus=1),
         others=[*FULL, pod("y", on="large", gpus=8)],

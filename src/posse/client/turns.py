@@ -14,13 +14,16 @@ _SETTLED = ("Running", "Completed")
 # How a verdict speaks of what comes with time, and how it tells when.
 _WITH_TIME = ("it can start when", "waits behind")
 _TOLD = ("expected to start", "when it starts is unknown")
+# How it speaks of what no waiting helps.
+_NEVER = ("today's nodes", "no node matches", "no node may take", "; ask for ", "the guarantee")
 # How it ends for the first few of a queue.
 _PLACE = re.compile(r"; number \d+ in queue \S+$")
 
 
 def in_line(group: PodGroup) -> bool:
     """Whether it waits for room or quota, which others may have before it."""
-    return bool(_verdict(group))
+    verdict = _verdict(group)
+    return bool(verdict) and not any(words in verdict for words in _NEVER)
 
 
 def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, int]) -> str:
@@ -30,9 +33,9 @@ def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, i
     In a queue the higher priority comes first, then the older group; a class that is not among
     the priorities counts for nothing.
     """
-    if not _verdict(group):
+    if not in_line(group):
         return ""
-    line = [each for each in groups if _verdict(each) and _queue(each) == _queue(group)]
+    line = [each for each in groups if in_line(each) and _queue(each) == _queue(group)]
     line.sort(
         key=lambda each: (
             -priorities.get(each.spec.priority_class_name, 0),

@@ -107,6 +107,10 @@ class Cause(Enum):
     ROLE_MISSING = "NotEnoughPodsOfTask"
 
 
+# Of these no waiting helps.
+NEVER = (Cause.BARRED, Cause.TOO_LARGE, Cause.TOO_MANY, Cause.TOO_FAR)
+
+
 class Shortage(Struct, frozen=True):
     """One resource the gang is short of, in base units: asked in all, free now, and in total.
 

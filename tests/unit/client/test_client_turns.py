@@ -63,7 +63,6 @@ def test_the_line_is_of_those_that_wait_their_turn(others: list[PodGroup], says:
         ("waits behind ns/big: the room it would take is kept for that", True),
         (f"{NEEDS}; expected to start at about 14:05 UTC", False),
         (f"{NEEDS}; when it starts is unknown: 1 job states no max runtime", False),
-        ("asks 10 GPUs, the cluster has 8 on today's nodes; add 2", False),
     ],
 )
 def test_that_nobody_can_know_is_said_once(verdict: str, unknown: bool) -> None:
@@ -81,6 +80,20 @@ def test_that_nobody_can_know_is_said_once(verdict: str, unknown: bool) -> None:
 def test_a_place_that_the_verdict_tells_is_not_told_twice(verdict: str, added: str) -> None:
     mine = group("mine", says=verdict)
     assert turn(mine, [mine, group("old", 9)], {}) == added
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        "asks 10 GPUs, the cluster has 8 on today's nodes; add 2",
+        "no node matches selector gpu=h100",
+        "asks 6 GPUs, queue q may use 4 (capability); ask for less, or raise it",
+    ],
+)
+def test_whom_no_waiting_helps_is_in_no_line(never: str) -> None:
+    mine, other, old = group("mine"), group("never", 10, says=never), group("old", 9)
+    assert turn(other, [mine, other, old], {}) == ""
+    assert "number 2 of 2" in turn(mine, [mine, other, old], {})
 
 
 def test_who_does_not_wait_for_room_has_no_place() -> None:

@@ -20,10 +20,14 @@ Entry = tuple[Rank, str]
 
 
 class Lines:
-    """`waiting` answers with the gang of that key if it waits for its minimum."""
+    """`waiting` answers with the gang of that key if it waits for its minimum; whoever is
+    `hopeless` is in nobody's way."""
 
-    def __init__(self, waiting: Callable[[str], Gang | None]) -> None:
+    def __init__(
+        self, waiting: Callable[[str], Gang | None], hopeless: Callable[[Gang], bool]
+    ) -> None:
         self._waiting = waiting
+        self._hopeless = hopeless
         # By queue, as heaps: who stands in line, those that left among them; and those that were
         # passed over, until the ground they stand on changes.
         self._lines: dict[str, list[Entry]] = {}
@@ -74,7 +78,8 @@ class Lines:
         return head
 
     def first_few(self, queue: str, number: int) -> list[Gang]:
-        """The first gangs of the queue, in order: the heap is walked no further than it must be."""
+        """The first gangs of the queue that waiting helps, in order: the heap is walked no further
+        than it must be."""
         line = self._lines.get(queue, [])
         found: list[Gang] = []
         gaps = 0
@@ -82,10 +87,10 @@ class Lines:
         while next_ones and len(found) < number:
             entry, at = heappop(next_ones)
             gang = self._stands(queue, entry)
-            if gang is not None:
-                found.append(gang)
-            else:
+            if gang is None:
                 gaps += 1
+            elif not self._hopeless(gang):
+                found.append(gang)
             for below in range(2 * at + 1, min(2 * at + 3, len(line))):
                 heappush(next_ones, (line[below], below))
         if gaps > _GAPS:

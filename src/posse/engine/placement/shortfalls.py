@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from posse.engine.columns import Columns, Rows
-from posse.engine.decisions import Cause, Reason, Verdict
+from posse.engine.decisions import NEVER, Cause, Reason, Verdict
 from posse.engine.gangs import Gang, Rank
 from posse.engine.placement.demands import Demand, Signature
 from posse.engine.placement.lines import Lines
@@ -106,7 +106,7 @@ class Shortfalls:
         self._columns = columns
         self._tree = tree
         self._shadows = shadows
-        self.lines = Lines(self._short_of_minimum)
+        self.lines = Lines(self._short_of_minimum, self._hopeless)
         self._known: dict[Signature, Shortfall] = {}
         self._of: dict[str, Shortfall] = {}
         # What each waiting gang is still to be told.
@@ -202,6 +202,11 @@ class Shortfalls:
             found += [each for each in known if self._helped(each, rows, helped)]
         self._shadows.show(())
         return found
+
+    def _hopeless(self, gang: Gang) -> bool:
+        """It was told that no waiting helps it."""
+        shortfall = self._of[gang.key]
+        return shortfall.told is not None and shortfall.told[1] in NEVER
 
     def _short_of_minimum(self, key: str) -> Gang | None:
         """Unless no waiting helps it."""

@@ -49,7 +49,6 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
     untold = view.shortfalls.untold
     worded: dict[int, Verdict] = {}
     survey = Survey(view.columns)
-    view.shortfalls.lines.give_places()
     for key in list(untold):
         blocked = untold.get(key)
         if isinstance(blocked, Shortfall) and id(blocked) not in worded:
@@ -58,7 +57,9 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
             if blocked.told not in (None, kind):
                 for other in blocked.gangs:
                     untold.setdefault(other, blocked)
+                    view.shortfalls.lines.leave(other)
             blocked.told = kind
+    view.shortfalls.lines.give_places()
     for key in list(untold):
         blocked = untold.pop(key, None)
         gang = view.gangs.get(key)
