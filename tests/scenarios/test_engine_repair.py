@@ -552,6 +552,60 @@ def test_a_seat_is_kept_where_its_company_allows_it() -> None:
     ).play()
 
 
+def test_a_kept_seat_does_not_wander_from_node_to_node() -> None:
+    scenario(
+        "steady",
+        nodes=[node("big", gpus=4), node("small", gpus=2), node("full", gpus=1, cordoned=True)],
+        others=[pod("x", on="full", gpus=1)],
+        gangs=[gang("train", workers=2, exist=1, started=True, gpus=1)],
+        expect=[incomplete("train", "1 of 2 pods exist; 1 seat on small kept for its succ")],
+        then=[Turn([arrives(pod("y", on="big", gpus=3)), ends("x")], [])],
+    ).play()
+
+
+def test_what_one_gives_up_goes_to_an_earlier_one_before_anyone_else_looks() -> None:
+    """Its launcher is not to come any more; the seat is all that a gang before it lacks."""
+    mpi = gang(
+        "mpi", workers=1, cores=1, on=["a"], launcher=shape(gpus=1), holds=[("launcher", "a")]
+    )
+    scenario(
+        "given up",
+        nodes=[node("a", gpus=1), node("b", gpus=1)],
+        gangs=[gang("train", workers=2, gpus=1, on=["b"], started=True, age=1.0), mpi],
+        expect=[waits("train", because="1 held for team/mpi")],
+        then=[
+            Turn(
+                [arrives(Team(replace(mpi.group, expects=()), mpi.pods), thief())],
+                [starts("mpi", 0), starts("train", 1, on={"a": 1}), waits("thief")],
+            ),
+        ],
+    ).play()
+
+
+def test_what_one_gives_up_as_it_starts_elsewhere_completes_another_in_the_same_cycle() -> None:
+    made = Keeps(Purpose.PREEMPTION, (("worker", "a"),), 1000.0)
+    here = {"pool": "here"}
+    scenario(
+        "given up late",
+        nodes=[node("a", gpus=2, labels=here), node("b", gpus=1, labels=here)],
+        others=[replace(pod("x", on="a", gpus=1), deleting=True)],
+        gangs=[
+            gang("urgent", workers=1, gpus=2, priority=9, facts={"keeps": made}),
+            gang("train", workers=2, gpus=1, on=["b"], started=True, selector=here),
+        ],
+        expect=[
+            waits("train", because="held for team/urgent"),
+            waits("urgent", reason=Reason.RESERVED),
+        ],
+        then=[
+            Turn(
+                [arrives(node("c", gpus=2))],
+                [starts("urgent", 1, on={"c": 1}), starts("train", 1, on={"a": 1})],
+            ),
+        ],
+    ).play()
+
+
 def test_the_cycle_comes_back_when_the_time_is_over() -> None:
     view = View()
     arrives(*nodes(3, gpus=1), trains())(view)

@@ -26,25 +26,40 @@ from posse.engine.reservation.reserving import place_in_turn, renew, reserve, se
 from posse.engine.verdicts.explaining import explain
 from posse.engine.view import View
 
+# So often everyone is looked at in one cycle; what is to be had then, the next one finds at once.
+_MOST_ROUNDS = 8
+
 
 def cycle(
     view: View, policy: Policy, now: float, enter: Callable[[str], None] = lambda phase: None
 ) -> Iterator[Decision]:
     """`enter` is told each phase as it begins."""
-    # 1. What is waited for in vain is given up. Gangs that have begun and miss a member: the seat
-    #    is theirs before anyone else looks.
-    enter("heal")
-    view.shadows.show(())
-    yield from give_up_overdue(view, now)
-    yield from heal(view, policy, now)
+    for _ in range(_MOST_ROUNDS):
+        # 1. What is waited for in vain is given up. Gangs that have begun and miss a member: the
+        #    seat is theirs before anyone else looks.
+        enter("heal")
+        view.shadows.show(())
+        yield from give_up_overdue(view, now)
+        yield from heal(view, policy, now)
 
-    # 2. Everyone else in order: the whole minimum, or nothing.
-    enter("place")
-    yield from place_everyone(view, policy, now)
+        # 2. Everyone else in order: the whole minimum, or nothing.
+        enter("place")
+        yield from place_everyone(view, policy, now)
 
-    # 3. Others end for those who come before them, if that makes room for the whole of them.
-    enter("preempt")
-    yield from preempt(view, policy, now)
+        # 3. Others end for those who come before them, if that makes room for the whole of them.
+        enter("preempt")
+        ended = False
+        for decision in preempt(view, policy, now):
+            ended = True
+            yield decision
+
+        # What was kept for those who ended, or was given up by those who started, may be all that
+        # another one lacks: nothing else need happen before it is looked at.
+        if view.hunting.put_off or not (ended or healing.helped(view)):
+            view.settled = True
+            break
+    else:
+        view.settled = False
     renew(view, policy, now)
 
     forecast(view, policy, now)
@@ -81,6 +96,8 @@ def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]
 
 def wake_at(view: View, policy: Policy) -> float | None:
     """When a cycle is due although nothing has happened."""
+    if not view.settled:
+        return view.now
     dates = (
         healing.wake_at(view, policy),
         preempting.wake_at(view),

@@ -52,6 +52,8 @@ class View:
         self.queues = self.tree.facts
         # The time of the cycle under way, or of the last one.
         self.now = 0.0
+        # The last cycle left nobody who would have to be looked at again.
+        self.settled = True
         # Gangs that changed since the cycle looked at them.
         self.stirred: dict[str, Gang] = {}
         # Gangs that have begun and miss something.

@@ -63,6 +63,8 @@ class Shortfall:
     never: tuple[object, bool] = (None, False)
     # What kind of reason its gangs were told.
     told: tuple[Reason, Cause | None] | None = None
+    # Victims were looked for since it was last looked at, or had news.
+    sought: bool = False
     gangs: dict[str, Gang] = field(default_factory=dict)
     _ranked: list[tuple[Rank, str]] = field(default_factory=list)
 
@@ -115,7 +117,7 @@ class Shortfalls:
     def record(self, gang: Gang, blocked: Shortfall | Verdict) -> None:
         """This gang waits. Those that ask the same stay with the newest look at it."""
         if isinstance(blocked, Verdict):
-            self.remove(gang)
+            self._leave(gang)
             self.untold[gang.key] = blocked
             return
         known = self._known.setdefault(blocked.signature, blocked)
@@ -123,6 +125,7 @@ class Shortfalls:
         known.surplus, known.seen = blocked.surplus, blocked.seen
         known.moves = blocked.moves
         known.behind = blocked.behind
+        known.sought = False
         known.verdict = blocked.verdict
         hopeless, known.quota = known.quota is not None and known.quota.never, blocked.quota
         if hopeless != (known.quota is not None and known.quota.never):
@@ -162,9 +165,13 @@ class Shortfalls:
         shortfall = self._of.get(gang.key)
         if shortfall is not None:
             self.untold.setdefault(gang.key, shortfall)
+            shortfall.sought = False
 
     def remove(self, gang: Gang) -> None:
         self.untold.pop(gang.key, None)
+        self._leave(gang)
+
+    def _leave(self, gang: Gang) -> None:
         shortfall = self._of.pop(gang.key, None)
         if shortfall is not None:
             self.lines.leave(gang.key)

@@ -30,7 +30,7 @@ from posse.engine.repair.overdue import dismiss
 from posse.engine.reservation.reserving import turn
 from posse.engine.view import View
 
-# Searches in one cycle; for whom no time is left, the next cycle looks.
+# Searches in one round; for whom no time is left, the next cycle looks.
 _SEARCHES = 16
 
 
@@ -125,7 +125,7 @@ def _hunters(view: View, policy: Policy, now: float) -> list[Shortfall]:
         if shortfall is not None:
             found[id(shortfall)] = shortfall
     for blocked in view.shortfalls.untold.values():
-        if isinstance(blocked, Shortfall):
+        if isinstance(blocked, Shortfall) and not blocked.sought:
             found[id(blocked)] = blocked
     if view.budgets.eased:
         view.budgets.eased = False
@@ -140,6 +140,8 @@ def _hunters(view: View, policy: Policy, now: float) -> list[Shortfall]:
             elsewhere = len(new) > (here is not None)
             if (here is not None and here < first.facts.priority) or (across and elsewhere):
                 found[id(shortfall)] = shortfall
+    for shortfall in found.values():
+        shortfall.sought = True
     return [each for each in found.values() if _may_hunt(each) and each.verdict is None]
 
 

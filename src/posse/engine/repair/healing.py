@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from posse.engine.decisions import Keep, Reason, Release, Start, Verdict
 from posse.engine.facts import Purpose
-from posse.engine.gangs import Gang
+from posse.engine.gangs import Gang, Hold
 from posse.engine.placement.admitting import refusal
 from posse.engine.placement.placing import Placement, seat, start
 from posse.engine.policy import Policy
@@ -34,16 +34,19 @@ def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release | K
     give_up_lost(view)
     _lapse(view, policy, now)
     _sort_out(view, policy, now)
-    ailing = sorted(view.ailing.values(), key=lambda gang: gang.rank)
-    if any(gang.key in view.stirred for gang in ailing) or view.columns.last_freed > view.healed:
-        for gang in ailing:
-            drop_kept(view, gang)
-        for gang in ailing:
-            yield from _complete(view, gang, policy)
-        view.healed = view.columns.last_freed
+    if helped(view) or any(key in view.stirred for key in view.ailing):
+        yield from _complete_all(view, policy)
+        while helped(view):
+            # One that was completed has given up a seat that an earlier one may want.
+            yield from _complete_all(view, policy)
     yield from _release(view, policy, now)
     yield from let_go_overdue(view, policy, now)
     yield from _write_down(view, policy)
+
+
+def helped(view: View) -> bool:
+    """Whether room came free since the ailing were last looked at."""
+    return bool(view.ailing) and view.columns.last_freed > view.healed
 
 
 def wake_at(view: View, policy: Policy) -> float | None:
@@ -142,8 +145,16 @@ def _recover(view: View, gang: Gang) -> None:
     drop_kept(view, gang)
 
 
-def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
-    """Seat what is missing; where it cannot all be seated, keep what can."""
+def _complete_all(view: View, policy: Policy) -> Iterator[Start]:
+    ailing = sorted(view.ailing.values(), key=lambda gang: gang.rank)
+    kept = [drop_kept(view, gang) for gang in ailing]
+    view.healed = view.columns.last_freed
+    for gang, before in zip(ailing, kept, strict=True):
+        yield from _complete(view, gang, policy, before)
+
+
+def _complete(view: View, gang: Gang, policy: Policy, before: list[Hold]) -> Iterator[Start]:
+    """Seat what is missing; where it cannot all be seated, keep what can, where it was `before`."""
     while view.ailing.get(gang.key) is gang and gang.facts is not None:
         view.stirred.pop(gang.key, None)
         need = gang.need
@@ -154,7 +165,7 @@ def _complete(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
             if gang.lapsed:
                 gang.repairs = ()
             else:
-                keep_what_fits(view, gang, need, policy)
+                keep_what_fits(view, gang, need, policy, before)
             if isinstance(outcome, Verdict) and outcome.reason is Reason.INCOMPLETE:
                 outcome = replace(outcome, sentence=_incomplete(view, gang, policy))
             view.shortfalls.record(gang, outcome)

@@ -63,26 +63,35 @@ def vacant(view: View, gang: Gang, taken: Iterable[tuple[str, str]] = ()) -> lis
         else:
             others.append(vacancy)
     known = (chosen + others)[: max(0, missing)]
-    return known + _unseen(gang, announced, missing - len(known))
+    return known + _unseen(gang, known, announced, missing - len(known))
 
 
-def _unseen(gang: Gang, announced: list[str], number: int) -> list[Vacancy]:
+def _unseen(gang: Gang, known: list[Vacancy], announced: list[str], number: int) -> list[Vacancy]:
     """Members that nobody saw go, since nobody was there. They were like the others, if those are
-    all alike; where they sat is not known."""
+    all alike, whether they sit, wait, go, or are gone; where they sat is not known."""
     if number <= 0 or not gang.lost():
         return []
-    others = [member for member in gang.muster.seated if member.facts.role not in announced]
-    if len({(member.facts.role, id(member.seating)) for member in others}) != 1:
+    others = [*gang.members.values(), *(vacancy.like for vacancy in known)]
+    others = [member for member in others if member.facts.role not in announced]
+    seated = [member for member in gang.muster.seated if member.facts.role not in announced]
+    if not seated or len({(member.facts.role, id(member.seating)) for member in others}) != 1:
         return []
-    like = min(others, key=lambda member: member.order)
-    if gang.written is not None and any(role != like.facts.role for role, _ in gang.written.seats):
+    like = min(seated, key=lambda member: member.order)
+    written = () if gang.written is None else gang.written.seats
+    if any(role != like.facts.role and role not in announced for role, _ in written):
         return []
     return [Vacancy(like, "", {})] * number
 
 
-def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
-    """Hold as many of the gang's missing seats as there is room for now."""
-    keeping = _Keeping(view, gang, policy)
+def keep_what_fits(
+    view: View, gang: Gang, need: int, policy: Policy, before: Iterable[Hold] = ()
+) -> None:
+    """Hold as many of the gang's missing seats as there is room for now.
+
+    What was kept `before` stays where it was, unless it can be had nearer: a seat that wanders
+    with every look gives room away on one node to take it on another.
+    """
+    keeping = _Keeping(view, gang, policy, before)
     demands = demands_of(gang, need)
     for demand in demands:
         if not demand.announced:
@@ -101,8 +110,11 @@ def keep_what_fits(view: View, gang: Gang, need: int, policy: Policy) -> None:
 class _Keeping:
     """Seats being kept for one gang, counted in the columns as they are found."""
 
-    def __init__(self, view: View, gang: Gang, policy: Policy) -> None:
+    def __init__(self, view: View, gang: Gang, policy: Policy, before: Iterable[Hold]) -> None:
         self.holds: list[Hold] = []
+        self._before: dict[tuple[str, Seating], list[int]] = {}
+        for hold in before:
+            self._before.setdefault((hold.role, hold.seating), []).append(hold.row)
         # (role, node) of these; and of seats that are not to be had now, where they were.
         self.seats: list[tuple[str, str]] = []
         self._view = view
@@ -116,14 +128,16 @@ class _Keeping:
         had = min(demand.wanted, self._made[demand.role, demand.announced])
         self._made[demand.role, demand.announced] -= had
         left = demand.wanted - had
+        before = self._kept_before(demand.role, demand.seating)
         if self._view.neighbours.concern(demand.members):
             for member in demand.members[:left]:
-                row = search.seat_near(member, demand.at)
+                row = search.seat_near(member, demand.at + before)
                 if row is not None:
                     self._hold(demand.role, demand.seating, Seats.one(row))
             return
-        if left and not demand.announced:
-            former = demand.seating.at(demand.at, left)
+        at = before if demand.announced else demand.at + before
+        if left and at:
+            former = demand.seating.at(at, left)
             self._hold(demand.role, demand.seating, former)
             left -= int(former.counts.sum())
             demand.within = search.within
@@ -135,7 +149,8 @@ class _Keeping:
     def fill(self, vacancies: list[Vacancy]) -> None:
         """For members that are to be made anew."""
         for vacancy in self._hold_former(vacancies):
-            row = self._search.seat_for(vacancy)
+            before = self._kept_before(vacancy.role, vacancy.seating)
+            row = self._search.seat_for(vacancy, before)
             if row is not None:
                 self._hold(vacancy.role, vacancy.seating, Seats.one(row))
             elif vacancy.node:
@@ -167,6 +182,11 @@ class _Keeping:
                     left.append(vacancy)
         return left
 
+    def _kept_before(self, role: str, seating: Seating) -> list[int]:
+        """Where seats like this were kept, as far as they may be now."""
+        rows, within = self._before.get((role, seating), []), self._search.within
+        return rows if within is None else [row for row in rows if (within == row).any()]
+
     def _hold(self, role: str, seating: Seating, seats: Seats) -> None:
         self._view.hold(seating, seats)
         names = self._view.columns.names
@@ -176,11 +196,13 @@ class _Keeping:
         self._search.sit(seats.rows)
 
 
-def drop_kept(view: View, gang: Gang) -> None:
+def drop_kept(view: View, gang: Gang) -> list[Hold]:
     """Free the seats kept for the gang's repair; which they were is not forgotten."""
-    if any(hold.purpose is Purpose.REPAIR for hold in gang.holds):
+    dropped = [hold for hold in gang.holds if hold.purpose is Purpose.REPAIR]
+    if dropped:
         kept = [hold for hold in gang.holds if hold.purpose is not Purpose.REPAIR]
         view.set_holds(gang, kept)
+    return dropped
 
 
 def keeps_of(gang: Gang, policy: Policy) -> Keeps | None:

@@ -35,14 +35,24 @@ class Search:
         self.within = confines(self._view, self._gang, sits, self._policy)
         self._own = near(self._view, sits, self._policy)
 
-    def seat_for(self, vacancy: Vacancy) -> int | None:
-        """The same node; else in its domain, tier by tier; else near the gang; else anywhere."""
+    def seat_for(self, vacancy: Vacancy, before: Sequence[int] = ()) -> int | None:
+        """The same node; else in its domain, tier by tier; else near the gang; else anywhere.
+
+        Of nodes that are equally near, one where a seat was kept `before`.
+        """
         own = vacancy.seating.rows_of([vacancy.node])
         prefer = [*self._around(vacancy, own), *self._own]
         if vacancy.shunned:
             every = self._view.columns.by_name()
             prefer = [np.setdiff1d(rows, own) for rows in (*prefer, every)]
             own = []
+        if before:
+            kept = np.array(before, np.intp)
+            prefer = [
+                rows
+                for tier in (*prefer, self._view.columns.by_name())
+                for rows in (np.intersect1d(tier, kept), tier)
+            ]
         return self._choose(vacancy.like, own, prefer)
 
     def seat_near(self, member: Member, at: list[int]) -> int | None:
