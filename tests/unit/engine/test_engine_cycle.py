@@ -10,6 +10,8 @@ from posse.engine.decisions import Decision, Start, Wait
 from posse.engine.gangs import Gang
 from posse.engine.placement import packing, placing
 from posse.engine.policy import Policy
+from posse.engine.preemption.preying import Prey
+from posse.engine.preemption.quarry import Quarry
 from posse.engine.view import View
 from tests.scenarios.language import arrives, gang, node, nodes, pod
 
@@ -67,6 +69,31 @@ def test_what_a_cycle_leaves_is_due_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.undo()
     assert names(decide(view, 7.0)) == [("Start", "last")]
     assert wake_at(view, POLICY) != 7.0
+
+
+def test_victims_are_not_looked_for_twice_in_vain_in_one_cycle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sought: list[str] = []
+
+    class Spy(Prey):
+        def __init__(
+            self, view: View, gang: Gang, policy: Policy, quarry: Quarry, need: int
+        ) -> None:
+            sought.append(gang.key.removeprefix("team/"))
+            super().__init__(view, gang, policy, quarry, need)
+
+    monkeypatch.setattr("posse.engine.preemption.preempting.Prey", Spy)
+    view = View()
+    arrives(
+        *nodes(2, gpus=1),
+        gang("a", workers=1, gpus=1, on=["node-0"]),
+        gang("b", workers=1, gpus=1, on=["node-1"]),
+        gang("vain", workers=3, gpus=1, priority=1, age=1.0),
+        gang("urgent", workers=1, gpus=1, priority=1),
+    )(view)
+    assert ("Evict", "urgent") in names(decide(view))
+    assert sought == ["vain", "urgent"]
 
 
 def crowded(*teams: int) -> View:
