@@ -51,7 +51,9 @@ class Arena:
     def members(self, gang: str) -> list[PodFacts]:
         return [pod for pod in self.pods.values() if pod.gang == gang]
 
-    def seats(self, decision: Evict) -> list[tuple[Shape, str]]:
+    def seats(self, decision: Evict | Keep) -> list[tuple[Shape, str]]:
+        if decision.keeps is None:
+            return []
         shapes = {pod.role: pod.shape for pod in self.members(decision.gang)}
         return [(shapes[role], node) for role, node in decision.keeps.seats]
 
@@ -268,24 +270,30 @@ def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
 @given(arenas(queues=2, growing=True))
 def test_beyond_a_minimum_only_lower_priorities_end_and_what_is_kept_is_room(arena: Arena) -> None:
     gone: set[str] = set()
-    held: list[tuple[Shape, str]] = []
+    held: dict[str, list[tuple[Shape, str]]] = {}
     for decision in cycle(arena.view(), QUIET, 1.0):
         if isinstance(decision, Start):
             for seat in decision.seats:
                 arena.pods[seat.uid] = replace(arena.pods[seat.uid], node=seat.node)
+        if isinstance(decision, Keep):
+            held[decision.gang] = arena.seats(decision)
         if not isinstance(decision, Evict):
             continue
         taker = arena.groups[decision.gang]
         members = arena.members(decision.gang)
-        if sum(1 for pod in members if pod.node) >= taker.min_member:
+        if sum(1 for pod in members if pod.node and pod.uid not in gone) >= taker.min_member:
             assert all(arena.groups[v.gang].queue == taker.queue for v in decision.victims)
             assert all(legal(arena, arena.groups[v.gang], taker) for v in decision.victims)
             assert len(decision.keeps.seats) <= sum(1 for pod in members if not pod.node)
         gone |= {uid for victim in decision.victims for uid, _ in victim.pods}
-        held += arena.seats(decision)
-        for node in arena.nodes:
-            used = arena.used(gone, held).get(node.name, {})
-            assert all(used.get(r, 0) <= amount for r, amount in node.allocatable.items())
+        for victim in decision.victims:
+            if all(pod.uid in gone for pod in arena.members(victim.gang) if pod.node):
+                held.pop(victim.gang, None)  # what is kept for it anew is said anew
+        held[decision.gang] = arena.seats(decision)
+    used = arena.used(gone, [seat for seats in held.values() for seat in seats])
+    for node in arena.nodes:
+        taken = used.get(node.name, {})
+        assert all(taken.get(r, 0) <= amount for r, amount in node.allocatable.items())
 
 
 @settings(deadline=None)
