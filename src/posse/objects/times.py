@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 _GO_UNITS = {
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
@@ -21,8 +22,12 @@ def rfc3339_micro(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+@lru_cache(maxsize=4096)
 def parse_time(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time; ValueError says what was wrong."""
+    """Seconds since the epoch of an RFC 3339 time; ValueError says what was wrong.
+
+    Objects have whole seconds, and those of one job were made in the same few of them.
+    """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")

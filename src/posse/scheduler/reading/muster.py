@@ -88,24 +88,27 @@ class Muster:
 
     def put(self, member: Member) -> None:
         uid = member.pod.metadata.uid
-        self._take_out(uid)
+        before = self.members.get(uid)
+        if before is not None and _only_moved(before, member):
+            self._counts[before.place] -= 1
+            self._counts[member.place] += 1
+        else:
+            if before is not None:
+                self._count(before, -1)
+            self._count(member, 1)
         self.members[uid] = member
-        self._count(member, 1)
         if member.place.seated:
             since = bound_at(member.pod)
             if since is not None and (self.first_bound is None or since < self.first_bound):
                 self.first_bound = since
 
     def drop(self, uid: str) -> None:
-        member = self._take_out(uid)
-        if member is not None and not disrupted(member.pod):
-            self._sent_away = True
-
-    def _take_out(self, uid: str) -> Member | None:
         member = self.members.pop(uid, None)
-        if member is not None:
-            self._count(member, -1)
-        return member
+        if member is None:
+            return
+        self._count(member, -1)
+        if not disrupted(member.pod):
+            self._sent_away = True
 
     def let_go(self) -> None:
         """All its members are ended by us: it begins anew like any other."""
@@ -382,3 +385,22 @@ class Muster:
             self._orphans += step
         if minimum_named_by(member.pod):
             self._bare += step
+
+
+def _only_moved(before: Member, after: Member) -> bool:
+    """Whether it lives on and says the same, so that only its place has to be counted anew.
+
+    So it is with nearly every event: a pod gets its node, and comes to run.
+    """
+    if before.place.finished or after.place.finished:
+        return False
+    old, new = before.pod, after.pod
+    return (
+        not (old.metadata.deleting or new.metadata.deleting)
+        and old.metadata.annotations == new.metadata.annotations
+        and old.metadata.labels == new.metadata.labels
+        and old.metadata.owner_references == new.metadata.owner_references
+        and old.spec.priority == new.spec.priority
+        and old.spec.preemption_policy == new.spec.preemption_policy
+        and old.spec.active_deadline_seconds == new.spec.active_deadline_seconds
+    )

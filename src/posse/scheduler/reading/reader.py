@@ -440,7 +440,7 @@ class Reader:
     def _shape_of(
         self, pod: Pod, known: _Known | None, gang: str | None
     ) -> tuple[Shape | None, str]:
-        if known is not None and known.shape is not None and _says_the_same(known.pod, pod):
+        if known is not None and known.shape is not None and _asks_the_same(known.pod, pod):
             return known.shape, ""
         volumes = self.storage.shelves.read(pod) if pod.spec.volumes else None
         try:
@@ -528,6 +528,17 @@ def _places(queue: Queue | None) -> tuple[object, ...]:
     return () if queue is None else (queue.spec.affinity, queue.spec.parent)
 
 
-def _says_the_same(one: Pod, other: Pod) -> bool:
-    """Whether two versions of a pod ask for the same."""
-    return one.spec == other.spec and one.metadata.labels == other.metadata.labels
+def _asks_the_same(one: Pod, other: Pod) -> bool:
+    """Whether two versions of a pod ask for the same; then they have their words together.
+
+    A pod that was given its node asks for what it did, unless its volumes have something to say.
+    """
+    if one.metadata.labels != other.metadata.labels:
+        return False
+    spec = one.spec
+    if spec.node_name != other.spec.node_name and not spec.volumes:
+        spec = msgspec.structs.replace(spec, node_name=other.spec.node_name)
+    if spec != other.spec:
+        return False
+    other.spec = spec
+    return True
