@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 LONGEST_QUEUE = 10_000
 _REMEMBERED = 4096
 _ATTEMPTS = 4
-# Seconds that events wait for a lull: nobody else waits for them.
-_PATIENCE = 5.0
+# Seconds that an event waits for a lull: nobody else waits for it.
+_PATIENCE = 10.0
 _LONGEST_NAME = 253
 
 
@@ -58,6 +58,7 @@ class _Note(msgspec.Struct):
     count: int
     first: float
     last: float
+    due: float  # by the loop's clock: it waits for a lull no longer than this
 
 
 class _Written(msgspec.Struct):
@@ -117,20 +118,21 @@ class Recorder:
             "uid": found.uid,
             "resourceVersion": found.resource_version,
         }
-        self._waiting[subject] = _Note(
-            {field: value for field, value in involved.items() if value}, 1, now, now
-        )
+        named = {field: value for field, value in involved.items() if value}
+        due = asyncio.get_running_loop().time() + _PATIENCE
+        self._waiting[subject] = _Note(named, 1, now, now, due)
         self._wake.set()
 
     async def run(self) -> None:
         """Sends what was recorded, in order, until cancelled."""
         while True:
             await self._wake.wait()
-            if self._lull is not None:
-                await self._lull.wait(asyncio.get_running_loop().time() + _PATIENCE)
             while self._waiting:
-                subject = next(iter(self._waiting))
-                await self._deliver(subject, self._waiting.pop(subject))
+                subject, note = next(iter(self._waiting.items()))
+                if self._lull is not None:
+                    await self._lull.wait(note.due)
+                if self._waiting.pop(subject, None) is not None:
+                    await self._deliver(subject, note)
             self._wake.clear()
 
     async def _deliver(self, subject: _Subject, note: _Note) -> None:

@@ -27,10 +27,10 @@ class Lull:
         if not self._quiet.is_set() and self._settling is None:
             self._settling = asyncio.get_running_loop().call_later(SETTLES, self._quiet.set)
 
-    async def wait(self, deadline: float) -> None:
-        """Until it is quiet or, by the loop's clock, the deadline has come."""
-        if self._quiet.is_set():
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(deadline):
-                await self._quiet.wait()
+    async def wait(self, deadline: float) -> bool:
+        """Until it is quiet or, by the loop's clock, the deadline has come: whether it is quiet."""
+        if not self._quiet.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await self._quiet.wait()
+        return self._quiet.is_set()

@@ -53,8 +53,10 @@ PODS_AT_ONCE = 4
 _PUNCTUAL = 0.01
 # Seconds in which the pods of a new group come by themselves, if nobody waits for its phase.
 _PODS_FOLLOW = 0.05
-# Seconds for which binds go first.
+# Seconds for which binds go first: while a gang waits to hear why it waits, and once it has its
+# nodes, which its pods say themselves.
 _PATIENCE = 1.0
+_LEISURE = 5.0
 
 
 class _Stated(msgspec.Struct):
@@ -92,7 +94,10 @@ class Statuses:
         self._stated: dict[str, _Stated] = {}
         self._backoffs: dict[str, Backoff] = {}
         self._timers: dict[str, tuple[float, asyncio.Handle]] = {}  # when it is due
-        self._ready: asyncio.Queue[tuple[str, float]] = asyncio.Queue()  # and since when
+        # Those that are due and since when: of whom others wait to hear, and the seated.
+        self._urgent: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
+        self._seated: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
+        self._queued: dict[str, bool] = {}  # and whether as urgent
         self._under_way: dict[str, bool] = {}  # and whether to look again afterwards
 
     def waits(self, gang: str, verdict: Verdict) -> None:
@@ -122,7 +127,8 @@ class Statuses:
         try:
             async with asyncio.TaskGroup() as writers:
                 for _ in range(WRITERS):
-                    writers.create_task(self._work())
+                    writers.create_task(self._work(self._urgent, _PATIENCE))
+                    writers.create_task(self._work(self._seated, _LEISURE))
         finally:
             for _, timer in self._timers.values():
                 timer.cancel()
@@ -153,16 +159,38 @@ class Statuses:
         self._timers.pop(gang, None)
         if gang in self._under_way:
             self._under_way[gang] = True
-        else:
-            self._under_way[gang] = False
-            self._ready.put_nowait((gang, asyncio.get_running_loop().time()))
+            return
+        urgent = not self._is_seated(gang)
+        if gang not in self._queued or (urgent and not self._queued[gang]):
+            self._queue(gang, urgent, asyncio.get_running_loop().time())
 
-    async def _work(self) -> None:
+    def _queue(self, gang: str, urgent: bool, since: float) -> None:
+        self._queued[gang] = urgent
+        (self._urgent if urgent else self._seated).put_nowait((gang, since))
+
+    def _is_seated(self, gang: str) -> bool:
+        """Whether it has its nodes, and there is nothing else to tell of it."""
+        muster = self._reader.musters.get(gang)
+        return (
+            muster is not None
+            and muster.whole
+            and not muster.count(Place.SUCCEEDED)
+            and gang not in self.verdicts
+        )
+
+    async def _work(self, queue: asyncio.Queue[tuple[str, float]], patience: float) -> None:
         while True:
-            gang, due = await self._ready.get()
+            gang, since = await queue.get()
+            quiet = True
             if (muster := self._reader.musters.get(gang)) is not None and muster.members:
                 # Nobody waits for a group that has its pods to say how it stands.
-                await self._lull.wait(due + _PATIENCE)
+                quiet = await self._lull.wait(since + patience)
+            if self._queued.pop(gang, None) is None:
+                continue  # it became urgent, and has been written
+            if queue is self._urgent and not quiet and self._is_seated(gang):
+                self._queue(gang, False, since)
+                continue
+            self._under_way[gang] = False
             try:
                 await self._write(gang)
                 self._backoffs.pop(gang, None)

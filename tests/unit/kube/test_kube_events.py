@@ -10,6 +10,7 @@ import pytest
 from posse.kube.connection import Connection
 from posse.kube.events import LONGEST_QUEUE, Recorder
 from posse.kube.inprocess import AsgiTransport
+from posse.kube.lulls import Lull
 from posse.objects.kinds import NODE, POD, POD_GROUP
 from posse.virtual.world import virtual_world
 from tests.unit.kube.faults import FaultyTransport, times
@@ -232,3 +233,22 @@ async def test_equal_worlds_give_equal_names(server: ModelServer) -> None:
         running.cancel()
         names.append([event["metadata"]["name"] for event in events(fresh)])
     assert names[0] == names[1]
+
+
+async def test_while_others_are_busy_each_event_waits_for_as_long_as_it_can_bear(
+    server: ModelServer, transport: FaultyTransport
+) -> None:
+    world, busy = virtual_world(), Lull()
+    busy.end()
+    recorder = Recorder(Connection(transport, world), world, "posse-scheduler", busy)
+    running = asyncio.create_task(recorder.run())
+    recorder.record(pod("first"), "Waiting", "short", kind=POD)
+    await asyncio.sleep(6)
+    recorder.record(pod("second"), "Waiting", "short", kind=POD)
+    seen = []
+    for _ in range(3):
+        seen.append([event["involvedObject"]["name"] for event in events(server)])
+        await asyncio.sleep(5.5)
+    running.cancel()
+    await asyncio.wait({running})
+    assert seen == [[], ["first"], ["first", "second"]]
