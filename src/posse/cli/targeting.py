@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from posse.cli.options import App
-from posse.kube.config import ConfigError, Settings, in_cluster, load_kubeconfig
+from posse.kube.config import NothingSelected, Settings, selected
 from posse.local.supervisor.contexts import CONTEXT
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.overseer import LOCK
@@ -21,11 +19,11 @@ def elsewhere(app: App, home: Home) -> Settings | None:
     """
     named, context = app.options.kubeconfig, app.options.context
     try:
-        settings = load_kubeconfig([Path(named)] if named else None, context)
-    except ConfigError:
+        settings = selected(named, context)
+    except NothingSelected:
         if named or context:
             raise
-        return in_cluster() if "KUBERNETES_SERVICE_HOST" in os.environ else None
+        return None
     return None if _is_of(home, settings) else settings
 
 

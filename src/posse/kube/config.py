@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from posse.kube.errors import ConfigError
+from posse.kube.errors import ConfigError, NothingSelected
 from posse.kube.impersonating import Impersonation, read_impersonation
 from posse.kube.kubeconfig import Entry, Kubeconfig, KubeconfigFile, read_merged
 from posse.kube.plugins import Plugin, read_plugin
@@ -19,10 +19,12 @@ __all__ = [
     "ConfigError",
     "Kubeconfig",
     "KubeconfigFile",
+    "NothingSelected",
     "Settings",
     "in_cluster",
     "kubeconfig_paths",
     "load_kubeconfig",
+    "selected",
 ]
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -98,6 +100,28 @@ def load_kubeconfig(
     return settings if settings.proxy else _proxied(settings, environment)
 
 
+def selected(
+    kubeconfig: Path | str | None = None,
+    context: str | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    account: Path = _SERVICE_ACCOUNT,
+) -> Settings:
+    """The cluster that is meant: the one that is named, else the selected one, else the one that
+    we are in. NothingSelected where there is none of them."""
+    environment = os.environ if environment is None else environment
+    files = [Path(kubeconfig)] if kubeconfig else None
+    try:
+        return load_kubeconfig(files, context, environment=environment)
+    except NothingSelected as nothing:
+        if files or context:
+            raise
+        try:
+            return in_cluster(environment, account=account)
+        except NothingSelected:
+            raise nothing from None
+
+
 def in_cluster(
     environment: Mapping[str, str] | None = None, *, account: Path = _SERVICE_ACCOUNT
 ) -> Settings:
@@ -109,11 +133,11 @@ def in_cluster(
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
-        raise ConfigError("not inside a cluster: KUBERNETES_SERVICE_HOST and _PORT are not set")
+        raise NothingSelected("not inside a cluster: KUBERNETES_SERVICE_HOST and _PORT are not set")
     token, authority = account / "token", account / "ca.crt"
     for path in (token, authority):
         if not path.is_file():
-            raise ConfigError(f"not inside a cluster: {path} does not exist")
+            raise NothingSelected(f"not inside a cluster: {path} does not exist")
     namespace = account / "namespace"
     settings = Settings(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
@@ -132,7 +156,7 @@ def _settings(merged: Kubeconfig, name: str | None, files: Sequence[Path]) -> Se
     where = ", ".join(str(path) for path in files)
     name = name or merged.current_context
     if not name:
-        raise ConfigError(f"no context is selected in {where}; name one with --context")
+        raise NothingSelected(f"no context is selected in {where}; name one with --context")
     context = merged.contexts.get(name)
     if context is None:
         known = ", ".join(sorted(merged.contexts)) or "none"

@@ -21,6 +21,10 @@ class ConfigError(Exception):
     """A configuration that cannot be used; the text is one line that says what to do."""
 
 
+class NothingSelected(ConfigError):
+    """No file says which cluster is meant; whoever is inside of one means that one."""
+
+
 class SignInFailed(KubeError, ConfigError):
     """There is nothing to sign a request with, so it was not sent."""
 

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from posse.kube.errors import ConfigError
+from posse.kube.errors import ConfigError, NothingSelected
 
 SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 
@@ -95,7 +95,7 @@ def read_merged(files: Sequence[Path]) -> Kubeconfig:
     """
     documents = [(file, _read(file)) for file in files if file.exists()]
     if not documents:
-        raise ConfigError(f"no kubeconfig: {', '.join(map(str, files))} does not exist")
+        raise NothingSelected(f"no kubeconfig: {', '.join(map(str, files))} does not exist")
     merged: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
     current = ""
     for file, document in documents:

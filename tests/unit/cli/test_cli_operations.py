@@ -110,3 +110,13 @@ def test_without_any_context_this_machine_is_meant(
 def test_a_context_that_is_not_there_is_an_error(home: Home) -> None:
     with pytest.raises(ConfigError, match="there is no context 'absent'"):
         elsewhere(_app(context="absent"), home)
+
+
+def test_a_kubeconfig_that_cannot_be_read_is_an_error_and_not_this_machine(
+    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("contexts: 7")
+    monkeypatch.setenv("KUBECONFIG", str(broken))
+    with pytest.raises(ConfigError, match="contexts should be a list"):
+        elsewhere(_app(), home)

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
-from posse.kube.config import ConfigError, in_cluster, kubeconfig_paths, load_kubeconfig
+from posse.kube.config import (
+    ConfigError,
+    NothingSelected,
+    in_cluster,
+    kubeconfig_paths,
+    load_kubeconfig,
+    selected,
+)
 from posse.kube.impersonating import Impersonation
 
 PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}
@@ -260,3 +267,38 @@ def test_outside_of_a_pod_says_so(account: Path, missing: str) -> None:
     (account / missing).unlink(missing_ok=True)
     with pytest.raises(ConfigError, match="not inside a cluster"):
         in_cluster(environment, account=account)
+
+
+def test_whoever_is_inside_of_a_cluster_and_names_none_means_that_one(account: Path) -> None:
+    inside = INSIDE | {"KUBECONFIG": str(account / "missing")}
+    assert selected(environment=inside, account=account).server == "https://10.0.0.1:443"
+
+
+def test_a_selected_context_has_the_word_over_the_cluster_around(account: Path) -> None:
+    file = write(account / "c", config())
+    inside = INSIDE | {"KUBECONFIG": str(file)}
+    assert selected(environment=inside, account=account).server == "https://one:6443"
+
+
+@pytest.mark.parametrize("named", [{"kubeconfig": "/missing"}, {"context": "absent"}])
+def test_what_is_named_is_never_replaced_by_the_cluster_around(
+    account: Path, named: dict[str, str]
+) -> None:
+    inside = INSIDE | {"KUBECONFIG": str(account / "missing")}
+    with pytest.raises(ConfigError, match="no kubeconfig"):
+        selected(**named, environment=inside, account=account)
+
+
+@pytest.mark.parametrize("missing", ["KUBERNETES_SERVICE_HOST", "token"])
+def test_outside_of_a_cluster_the_missing_kubeconfig_is_named(account: Path, missing: str) -> None:
+    environment = without(INSIDE, missing) | {"KUBECONFIG": str(account / "missing")}
+    (account / missing).unlink(missing_ok=True)
+    with pytest.raises(NothingSelected, match="no kubeconfig"):
+        selected(environment=environment, account=account)
+
+
+def test_a_broken_kubeconfig_is_not_passed_over(account: Path) -> None:
+    inside = INSIDE | {"KUBECONFIG": str(write(account / "c", "clusters: 7"))}
+    with pytest.raises(ConfigError, match="clusters should be a list") as caught:
+        selected(environment=inside, account=account)
+    assert not isinstance(caught.value, NothingSelected)

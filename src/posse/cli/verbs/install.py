@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +17,7 @@ from posse.client.installing.inventory import served
 from posse.client.installing.planning import Plan, Wishes, plan
 from posse.client.installing.surveying import look
 from posse.kube import connect
-from posse.kube.config import Settings, load_kubeconfig
+from posse.kube.config import Settings, selected
 from posse.world import World
 
 
@@ -109,8 +108,7 @@ def _printed(objects: list[dict[str, Any]], how: str) -> str:
 
 
 def cluster(app: App) -> Settings:
-    named = app.options.kubeconfig
-    return load_kubeconfig([Path(named)] if named else None, app.options.context)
+    return selected(app.options.kubeconfig, app.options.context)
 
 
 def table(decided: Plan) -> str:
