@@ -133,10 +133,38 @@ def test_list_top_and_logs(empty: Commands) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ends", "until", "code", "words"),
+    [
+        (0, "running", 0, "j is RUNNING"),
+        (0, "succeeded", 0, "j is SUCCEEDED"),
+        (1, "succeeded", 1, "j has failed; `posse why j` says who died first"),
+        (1, "finished", 0, "j is FAILED"),
+    ],
+)
+def test_a_job_is_waited_for(empty: Commands, ends: int, until: str, code: int, words: str) -> None:
+    empty.run(
+        "posse submit mpi --name=j --workers=1 --gpus=1 --image=i 'mpirun x'"
+        f" -a posse.dev/simulated-duration=4s -a posse.dev/simulated-exit-code={ends}"
+    )
+    done = empty.run(f"posse wait j --for={until} --timeout=60s", exits=code)
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_wait_that_is_in_vain_ends_with_a_code_of_its_own(empty: Commands) -> None:
+    empty.run("posse submit mpi --name=big --workers=9 --gpus=2 --image=i 'mpirun x'")
+    done = empty.run("posse wait big --for=running --timeout=1s", exits=4)
+    assert done.stderr == "posse: big is PENDING and not RUNNING after 1s\n"
+
+
+@pytest.mark.parametrize(
     ("line", "code", "words"),
     [
         ("posse get nothing", 3, "training job not found"),
         ("posse delete nothing", 3, "training job not found"),
+        ("posse wait nothing", 3, "training job not found"),
+        ("posse wait x --timeout=soon", 2, "--timeout: "),
+        ("posse wait x --for=ever", 2, "'ever' is not one of"),
         ("posse submit mpi --gpus=-1 --name=x c", 2, "--gpus must be 0 or more, not -1"),
         ("posse submit mpi --name=x", 2, "not found command args"),
         ("posse submit mpi --name=x --priority=none --workers=2 c", 1, "priority class none"),

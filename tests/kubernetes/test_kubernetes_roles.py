@@ -18,10 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
-from posse import PosseClient
 from posse.admission.naming import KEPT_IN
 from posse.client.installing.roles import READ
-from posse.client.jobs import TrainingJob
 from posse.kube.errors import NotFound
 from posse.objects import kinds
 from posse.objects.keys import EXPECTS, GROUP_NAME, HELD, RESTARTS
@@ -203,8 +201,7 @@ async def test_a_user_with_edit_in_one_namespace_has_every_command(
         submitted = "submit mpi --name=four --workers=2 --gpus=2 --image=train 'mpirun train'"
         assert "four created" in await alice(submitted)
         assert "waits" in await alice("why four") or "not waiting" in await alice("why four")
-        waited = await asyncio.to_thread(_waited, tmp_path / "alice.kubeconfig", running.namespace)
-        assert waited.status == "RUNNING"
+        assert "RUNNING" in await alice("wait four --for=running --timeout=60s")
         assert "four" in await alice("list")
         assert "RUNNING" in await alice("get four")
         assert "four-worker-1" in await alice("get four --events")
@@ -365,11 +362,6 @@ async def _user(
         return said.decode()
 
     return run
-
-
-def _waited(kubeconfig: Path, namespace: str) -> TrainingJob:
-    with PosseClient(kubeconfig=kubeconfig, namespace=namespace) as client:
-        return client.wait("four", "RUNNING", timeout=60)
 
 
 async def _needs(running: Riding, group: str, members: int) -> bool:

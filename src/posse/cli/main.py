@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "list": ("list", "List training jobs."),
     "get": ("get", "Show a training job and its instances."),
     "why": ("why", "Say why a job waits, and what would help."),
+    "wait": ("wait", "Wait until a job runs, or has ended."),
     "logs": ("logs", "Print the logs of a job."),
     "delete": ("delete", "Delete training jobs."),
     "top": ("top", "Show how the GPUs are used."),

@@ -15,7 +15,7 @@ from posse.client.session import Session
 from posse.client.trainers import Trainer, trainer_named
 from posse.client.training import Submission, Training
 from posse.kube import connect
-from posse.kube.config import load_kubeconfig
+from posse.kube.config import selected
 from posse.world import World
 
 
@@ -35,7 +35,7 @@ class PosseClient:
         namespace: str | None = None,
         world: World | None = None,
     ) -> None:
-        settings = load_kubeconfig([Path(kubeconfig)] if kubeconfig else None, context)
+        settings = selected(kubeconfig, context)
         self.namespace = namespace or settings.namespace or "default"
         self._world = world or World.real()
         self._session = Session()
@@ -66,8 +66,15 @@ class PosseClient:
         """One sentence: why the job waits and what would help, or that it does not wait."""
         return self._session.call(self._training.why(name, _trainer(type))).sentence
 
-    def wait(self, name: str, status: str = "RUNNING", timeout: float | None = None) -> TrainingJob:
-        return self._session.call(self._training.wait(name, status, timeout))
+    def wait(
+        self,
+        name: str,
+        status: str = "RUNNING",
+        timeout: float | None = None,
+        type: str | None = None,
+    ) -> TrainingJob:
+        """The job once it has the status, or one that it cannot leave any more."""
+        return self._session.call(self._training.wait(name, status, timeout, _trainer(type)))
 
     def logs(self, name: str, type: str | None = None, **options: Any) -> Iterator[bytes]:
         """The logs of the job's chief or of one `instance`, chunk by chunk."""

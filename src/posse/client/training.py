@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from posse.client.errors import JobExists, JobNotFound, PosseError, TimedOut
 from posse.client.happenings import Happening, read_happenings, when
-from posse.client.jobs import TrainingJob, read_job
+from posse.client.jobs import FINISHED, TrainingJob, read_job
 from posse.client.nodes import NodeUse, read_nodes
 from posse.client.submitting.tensorboard import (
     listening,
@@ -20,7 +20,14 @@ from posse.client.trainers import TRAINERS, Trainer
 from posse.client.turns import in_line, turn
 from posse.client.why import Casualty, Explanation, explain, first_to_die, why_not_running
 from posse.kube.connection import Connection
-from posse.kube.errors import AlreadyExists, Conflict, Forbidden, KubeError, NotFound
+from posse.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    KubeError,
+    NotFound,
+    Unreachable,
+)
 from posse.objects import keys, kinds
 from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.kinds import Kind
@@ -29,6 +36,8 @@ from posse.objects.pods import Pod
 
 # A verdict comes milliseconds after the pods; a user who asks at once should not hear "not yet".
 _FIRST_VERDICT = 5.0
+# Who waits for minutes looks every few seconds: many may wait, and the API server is everybody's.
+_FIRST_LOOK_AGAIN, _LOOK_EVERY = 0.2, 2.0
 # As many of the last lines of who died are told.
 _LAST_LINES = 5
 # What an earlier job of the same name left behind is gone by then.
@@ -115,17 +124,27 @@ class Training:
                 return explanation
             await asyncio.sleep(0.05)
 
-    async def wait(self, name: str, wanted: str, timeout: float | None) -> TrainingJob:
-        """Until the job has the wanted status, or one it cannot leave any more."""
+    async def wait(
+        self, name: str, wanted: str, timeout: float | None, trainer: Trainer | None = None
+    ) -> TrainingJob:
+        """Until the job has the wanted status, or one it cannot leave any more.
+
+        An API server that is away after the job was first seen is waited for as well.
+        """
         clock = self._connection.world
         deadline = None if timeout is None else clock.monotonic() + timeout
-        while True:
-            job = await self.get(name)
-            if job.status == wanted or job.status in ("SUCCEEDED", "FAILED"):
-                return job
-            if deadline is not None and clock.monotonic() > deadline:
+        pause, job = _FIRST_LOOK_AGAIN, await self.get(name, trainer)
+        while job.status != wanted and job.status not in FINISHED:
+            if deadline is not None and clock.monotonic() >= deadline:
                 raise TimedOut(f"{name} is {job.status} and not {wanted} after {timeout:g}s")
-            await asyncio.sleep(0.2)
+            left = pause if deadline is None else max(0.0, deadline - clock.monotonic())
+            await asyncio.sleep(min(pause, left))
+            pause = min(_LOOK_EVERY, pause * 1.2)
+            try:
+                job = await self.get(name, trainer)
+            except Unreachable:
+                continue
+        return job
 
     async def logs(
         self,
