@@ -25,7 +25,10 @@ from posse.kube.servers import PartServer
 _log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
-EVERYWHERE = "0.0.0.0"
+EVERYWHERE = "::"
+"""Every address of both families; of IPv4 alone where the machine has no other."""
+_EVERY_IPV4 = "0.0.0.0"
+_NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 _PLAIN = "text/plain; charset=utf-8"
 _MOST_AT_ONCE = 64
 
@@ -83,19 +86,31 @@ class Diagnostics:
 
 def listen(address: Address) -> socket.socket:
     """A bound socket; OSError says in one line where it could not listen, and why."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        try:
+            return _bound(address.host, address.port)
+        except OSError as error:
+            if address.host != EVERYWHERE or error.errno not in _NO_IPV6:
+                raise
+        return _bound(_EVERY_IPV4, address.port)
+    except OSError as error:
+        why = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror or error
+        where = f"{address.host}:{address.port}"
+        raise OSError(f"cannot listen on {where}: {why}") from error
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             # `::` is every address, those of the other family too.
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        bound.bind((address.host, address.port))
-    except OSError as error:
+        bound.bind((host, port))
+    except OSError:
         bound.close()
-        why = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror or error
-        where = f"{address.host}:{address.port}"
-        raise OSError(f"cannot listen on {where}: {why}") from error
+        raise
     return bound
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
+import socket
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,7 +23,7 @@ from posse.kube.errors import NotFound, Unreachable
 from posse.kube.expiry import CertificateDays, days_left, sources_of
 from posse.kube.inprocess import AsgiTransport
 from posse.kube.metering import ServiceMetrics
-from posse.kube.serving import Address, Diagnostics, listen, serving
+from posse.kube.serving import EVERYWHERE, Address, Diagnostics, listen, serving
 from posse.kube.transport import Response
 from posse.objects.kinds import NODE
 from posse.virtual.world import virtual_world
@@ -84,6 +86,38 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
     with pytest.raises(OSError, match=f"^cannot listen on 127.0.0.1:{port}: the port is taken$"):
         listen(Address(port=port))
     first.close()
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="this machine has no IPv6")
+def test_everywhere_is_every_address_of_both_families() -> None:
+    """As the pods of a cluster need it whose addresses are of one family only, whichever."""
+    with listen(Address(EVERYWHERE)) as bound:
+        bound.listen()
+        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            with socket.socket(family) as client:
+                client.connect((host, bound.getsockname()[1]))
+
+
+def test_everywhere_is_every_address_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.socket
+
+    def without_ipv6(family: int, kind: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "not here")
+        return real(family, kind)
+
+    monkeypatch.setattr(socket, "socket", without_ipv6)
+    with listen(Address(EVERYWHERE)) as bound:
+        assert bound.getsockname()[0] == "0.0.0.0"
 
 
 class _Fake:
