@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from posse.client.errors import JobNotFound, PosseError, TimedOut
+from posse.client.errors import JobNotFound, NotAllowed, PosseError, TimedOut
 from posse.kube.config import ConfigError
 from posse.kube.errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 from posse.local.supervisor.errors import ClusterError
@@ -26,7 +26,7 @@ def exit_code_of(error: BaseException) -> int:
             return 3
         case TimedOut() | TimeoutError():
             return 4
-        case Unreachable() | Unauthorized() | Forbidden() | ConfigError():
+        case Unreachable() | Unauthorized() | Forbidden() | NotAllowed() | ConfigError():
             return 5
     return 1
 

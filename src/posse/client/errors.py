@@ -22,5 +22,9 @@ class JobExists(PosseError):
         )
 
 
+class NotAllowed(PosseError):
+    """The cluster does not let this user do it."""
+
+
 class TimedOut(PosseError):
     pass

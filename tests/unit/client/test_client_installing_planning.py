@@ -164,3 +164,14 @@ def test_webhooks_that_the_old_owner_leaves_behind_are_named(
     told = [warning for warning in made.warnings if "webhook" in warning]
     assert [warning.partition(" webhook ")[0] for warning in told] == warned
     assert all("v.tfjob in validatingwebhookconfiguration/v" in warning for warning in told)
+
+
+@pytest.mark.parametrize("plural", ["queues", "podgroups"])
+def test_what_posse_cannot_do_without_is_missed_before_anything_is_done(plural: str) -> None:
+    name = f"{plural}.scheduling.volcano.sh"
+    made = planned(Survey(definitions={name: Definition(False, ("v1alpha2",))}))
+    assert made.refusals == (
+        f"Posse cannot do without {name}: the {name} that are defined here serve v1alpha2, "
+        "not v1beta1",
+    )
+    assert planned(Survey(definitions={name: Definition(True, ("v1alpha2",))})).refusals == ()

@@ -15,9 +15,11 @@ from posse.client.installing.applying import apply
 from posse.client.installing.documents import documents
 from posse.client.installing.inventory import served
 from posse.client.installing.planning import Plan, Wishes, plan
+from posse.client.installing.rehearsing import rehearse
 from posse.client.installing.surveying import look
 from posse.kube import connect
 from posse.kube.config import Settings, selected
+from posse.kube.errors import KubeError
 from posse.world import World
 
 
@@ -92,10 +94,19 @@ async def _install(app: App, wishes: Wishes, *, shown: str) -> None:
         if decided.refusals:
             raise PosseError("nothing was changed: " + "; ".join(decided.refusals))
         wanted = served(objects(decided.options), survey.unserved)
+        obstacle = await rehearse(connection, wanted)
         if shown:
+            if obstacle is not None:
+                app.say(f"note: it would not be applied: {obstacle}")
             app.show(_printed(wanted, shown))
             return
-        await apply(connection, wanted, survey.unserved, app.show)
+        if obstacle is not None:
+            raise type(obstacle)(f"nothing was changed: {obstacle}")
+        try:
+            await apply(connection, wanted, survey.unserved, app.show)
+        except (KubeError, PosseError):
+            app.say("note: not everything was applied; the same command again does the rest")
+            raise
         app.say(f"Posse is installed in {wishes.namespace}: {decided.options.image}")
     finally:
         await connection.close()

@@ -5,6 +5,7 @@ import asyncio
 from posse.cli.grammar import switch
 from posse.cli.options import App, verb
 from posse.cli.verbs.install import cluster
+from posse.client.installing.rehearsing import rehearse_removal
 from posse.client.installing.removing import leavings
 from posse.client.installing.removing import uninstall as remove
 from posse.kube import connect
@@ -35,6 +36,8 @@ async def _uninstall(app: App, *, purge: bool, dry_run: bool) -> None:
             for one in found:
                 app.show(str(one))
             return
+        if (obstacle := await rehearse_removal(connection, found)) is not None:
+            raise type(obstacle)(f"nothing was removed: {obstacle}")
         await remove(connection, found, app.show)
         app.say("Posse is uninstalled" if found else "There was nothing of Posse to remove")
     finally:

@@ -2,7 +2,7 @@
 
 `objects` says what there is to be, as data; the Helm chart and `deploy/install.yaml` are written
 from the same. `surveying` finds out who owns which kind and which scheduler name today, `planning`
-decides what Posse takes, `applying` and `removing` do it.
+decides what Posse takes, `rehearsing` tries it, `applying` and `removing` do it.
 """
 
 from __future__ import annotations

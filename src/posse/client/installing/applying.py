@@ -11,6 +11,7 @@ from posse.client.installing.inventory import INVENTORY, ONCE, OPTIONAL, kind_of
 from posse.client.installing.marking import SELECTOR, is_marked
 from posse.kube.connection import Connection, Patch
 from posse.kube.errors import Invalid, NotFound
+from posse.objects.keys import INSTALLED_LABEL
 from posse.objects.kinds import (
     CLUSTER_ROLE_BINDING,
     CUSTOM_RESOURCE_DEFINITION,
@@ -27,6 +28,9 @@ _POLL = 0.1
 
 KEPT = (CUSTOM_RESOURCE_DEFINITION, NAMESPACE, PRIORITY_CLASS, QUEUE)
 """Of these nothing is removed because a later installation does without it: jobs may use it."""
+
+STAYING = (CUSTOM_RESOURCE_DEFINITION, NAMESPACE, PRIORITY_CLASS)
+"""Of these what is somebody else's does as well, and stays as it is."""
 
 Say = Callable[[str], None]
 
@@ -54,27 +58,50 @@ async def _apply_one(connection: Connection, kind: Kind, obj: dict[str, Any]) ->
     name, namespace = metadata["name"], metadata.get("namespace") or ""
     present = await _settled(connection, kind, name, namespace)
     if present is None:
-        await _send(connection, kind, obj)
+        await send(connection, obj)
         return "created"
-    if kind in ONCE or (kind in (CUSTOM_RESOURCE_DEFINITION, NAMESPACE) and not is_marked(present)):
+    if stays(kind, present):
         return "was there and stays as it is"
-    if kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING) and present.get("roleRef") != obj["roleRef"]:
-        # To whom a role is given can be changed, which role it is cannot.
+    if not is_marked(present):
+        raise PosseError(strange(kind, name))
+    if is_rebound(kind, present, obj):
         await connection.delete(kind, name, namespace, uid=present["metadata"].get("uid"))
     try:
-        written = await _send(connection, kind, obj)
+        written = await send(connection, obj)
     except Invalid as error:
-        raise PosseError(
-            f"{kind.singular} {name} is there and cannot be changed: {error}"
-        ) from error
+        raise PosseError(unchangeable(kind, name, error)) from error
     same = _version(written) == _version(present)
     return "unchanged" if same else "configured"
 
 
-async def _send(connection: Connection, kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
+def stays(kind: Kind, present: dict[str, Any]) -> bool:
+    """Whether what is there is left as it is, whatever this version would have."""
+    return kind in ONCE or (kind in STAYING and not is_marked(present))
+
+
+def is_rebound(kind: Kind, present: dict[str, Any], obj: dict[str, Any]) -> bool:
+    """To whom a role is given can be changed, which role it is cannot: it is given anew."""
+    binds = kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING)
+    return binds and bool(present.get("roleRef") != obj["roleRef"])
+
+
+def strange(kind: Kind, name: str) -> str:
+    return (
+        f"there is a {kind.singular} {name} which is not Posse's; remove it, or give it to Posse: "
+        f"kubectl label {kind.singular} {name} {INSTALLED_LABEL}=true"
+    )
+
+
+def unchangeable(kind: Kind, name: str, error: Invalid) -> str:
+    return f"{kind.singular} {name} is there and cannot be changed: {error}"
+
+
+async def send(
+    connection: Connection, obj: dict[str, Any], *, dry_run: bool = False
+) -> dict[str, Any]:
     """Server-side apply: fields that an earlier version had and this one has not go away, and
     those that others own (a status, an injected annotation) stay."""
-    metadata = obj["metadata"]
+    kind, metadata = kind_of(obj), obj["metadata"]
     return await connection.patch(
         kind,
         metadata["name"],
@@ -83,6 +110,7 @@ async def _send(connection: Connection, kind: Kind, obj: dict[str, Any]) -> dict
         how=Patch.APPLY,
         field_manager=MANAGER,
         force=True,
+        dry_run=dry_run,
     )
 
 
@@ -118,7 +146,9 @@ async def _prune(
                 say(f"{kind.singular}/{metadata['name']} removed")
 
 
-async def remove(connection: Connection, kind: Kind, obj: dict[str, Any]) -> bool:
+async def remove(
+    connection: Connection, kind: Kind, obj: dict[str, Any], *, dry_run: bool = False
+) -> bool:
     """This very object; False when it was gone."""
     metadata = obj["metadata"]
     try:
@@ -128,6 +158,7 @@ async def remove(connection: Connection, kind: Kind, obj: dict[str, Any]) -> boo
             metadata.get("namespace") or "",
             uid=metadata.get("uid"),
             propagation="Background",
+            dry_run=dry_run,
         )
     except NotFound:
         return False

@@ -12,7 +12,7 @@ from posse.client.installing.options import KINDS, REPLICAS, SCHEDULER_NAME, Opt
 from posse.client.installing.owners import Owner
 from posse.client.installing.roles import kind_named
 from posse.client.installing.surveying import Survey
-from posse.objects.kinds import Kind
+from posse.objects.kinds import POD_GROUP, QUEUE, Kind
 from posse.version import __version__
 
 NOBODY = "nobody"
@@ -61,6 +61,11 @@ def plan(survey: Survey, wishes: Wishes) -> Plan:
     warnings += _left_behind(survey, [v.row.kind for v in kinds if v.taken])
     if installed is not None and installed.by_helm:
         refusals.insert(0, "Posse was installed here with Helm; let Helm upgrade it")
+    refusals += [
+        f"Posse cannot do without {kind.qualified}: {unserved}"
+        for kind in (POD_GROUP, QUEUE)
+        if (unserved := _unserved(survey, kind))
+    ]
     image, refused = _image(survey, wishes)
     if refused:
         refusals.append(refused)
