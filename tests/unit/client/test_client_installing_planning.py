@@ -175,3 +175,19 @@ def test_what_posse_cannot_do_without_is_missed_before_anything_is_done(plural: 
         "not v1beta1",
     )
     assert planned(Survey(definitions={name: Definition(True, ("v1alpha2",))})).refusals == ()
+
+
+CLUSTERS_OWN = Owner(
+    "kube-scheduler",
+    "kube-system",
+    lease="kube-scheduler",
+    names=("default-scheduler",),
+    alive=RUNS,
+)
+
+
+def test_the_clusters_own_scheduler_is_not_offered_and_not_doubled() -> None:
+    survey = Survey(owners=(CLUSTERS_OWN,))
+    assert "schedulerName default-scheduler" not in says(planned(survey))
+    (refusal,) = planned(survey, claim=("default-scheduler",)).refusals
+    assert refusal.startswith("schedulerName default-scheduler belongs to kube-scheduler")

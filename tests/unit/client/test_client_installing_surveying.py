@@ -103,6 +103,7 @@ async def surveyed_while(
         (deployment("volcano-scheduler", "anything"), "volcano"),
         (deployment("s", "volcanosh/vc-scheduler:v1.12"), "volcano"),
         (deployment("kube-batch", "kubesigs/kube-batch:v0.5"), "kube-batch"),
+        (deployment("second", "mirror/kube-scheduler:v1.36"), None),
         (deployment("web", "nginx:1"), None),
         (deployment("volcano-admission", "volcanosh/vc-webhook-manager:v1"), None),
     ],

@@ -107,7 +107,10 @@ async def _install(app: App, wishes: Wishes, *, shown: str) -> None:
         except (KubeError, PosseError):
             app.say("note: not everything was applied; the same command again does the rest")
             raise
-        app.say(f"Posse is installed in {wishes.namespace}: {decided.options.image}")
+        app.say(
+            f"Posse is installed in {wishes.namespace}: {decided.options.image};"
+            " `posse status` tells when it is ready"
+        )
     finally:
         await connection.close()
 

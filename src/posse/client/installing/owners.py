@@ -26,6 +26,9 @@ class Known(msgspec.Struct, frozen=True):
     lease_flag: str = ""
 
 
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The name of pods that ask for nobody."""
+
 KNOWN: tuple[Known, ...] = (
     Known(
         "training-operator",
@@ -66,6 +69,15 @@ KNOWN: tuple[Known, ...] = (
         leases=("kube-batch",),
         names=("kube-batch",),
         names_flag="scheduler-name",
+    ),
+    # The cluster's own: no Deployment in most clusters, but a lease in all of them. Others are
+    # made of the same image, for names that only their configuration knows.
+    Known(
+        "kube-scheduler",
+        deployments=("kube-scheduler",),
+        images=(),
+        leases=("kube-scheduler",),
+        names=(DEFAULT_SCHEDULER,),
     ),
     # Another Posse: in another namespace, or beside the cluster rather than in it.
     Known(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from posse.client.installing.options import KINDS, REPLICAS, SCHEDULER_NAME, Options, default_image
-from posse.client.installing.owners import Owner
+from posse.client.installing.owners import DEFAULT_SCHEDULER, Owner
 from posse.client.installing.roles import kind_named
 from posse.client.installing.surveying import Survey
 from posse.objects.kinds import POD_GROUP, QUEUE, Kind
@@ -135,9 +135,12 @@ def _decided(
 
 
 def _names(survey: Survey, wishes: Wishes) -> list[str]:
-    """Every scheduler name that anybody has, claims or might claim; Posse's own first."""
+    """Every scheduler name that anybody has, claims or might claim; Posse's own first.
+
+    That of all other pods is the cluster's own: nobody is told that it could be had.
+    """
     installed = survey.installed.claims if survey.installed else ()
-    owned = (name for owner in survey.owners for name in owner.names)
+    owned = (n for owner in survey.owners for n in owner.names if n != DEFAULT_SCHEDULER)
     known = (SCHEDULER_NAME, *(wishes.claim or ()), *installed, *owned, "volcano", "kube-batch")
     return list(dict.fromkeys(known))
 
