@@ -95,7 +95,8 @@ def read_merged(files: Sequence[Path]) -> Kubeconfig:
     """
     documents = [(file, _read(file)) for file in files if file.exists()]
     if not documents:
-        raise NothingSelected(f"no kubeconfig: {', '.join(map(str, files))} does not exist")
+        named = ", ".join(map(str, files))
+        raise NothingSelected(f"no kubeconfig: {named} does not exist; name one with --kubeconfig")
     merged: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
     current = ""
     for file, document in documents:

@@ -47,7 +47,9 @@ def _context(settings: Settings, pair: KeyPair | None) -> ssl.SSLContext:
             cadata=settings.ca_data.decode("ascii") if settings.ca_data else None,
         )
     except (OSError, ValueError) as error:
-        raise ConfigError(f"the certificate authority cannot be used: {error}") from None
+        where = "" if settings.ca_data or settings.ca_file is None else f" in {settings.ca_file}"
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ConfigError(f"the certificate authority{where} cannot be used: {why}") from None
     # Newer Pythons ask of a private authority what Kubernetes' own tools do not put in.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if settings.insecure:

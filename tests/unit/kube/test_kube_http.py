@@ -352,3 +352,17 @@ async def test_a_body_is_asked_about_as_it_leaves(server: ModelServer, allowed: 
         assert len(server.requests) == (1 if allowed else 0)
         # Reading goes on over the same transport.
         assert (await transport.request("GET", "/api/v1/configmaps")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(None, "No such file or directory"), ("not a certificate", "no certificate")],
+)
+def test_an_authority_that_cannot_be_used_is_named(
+    tmp_path: Path, content: str | None, why: str
+) -> None:
+    file = tmp_path / "ca.crt"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ConfigError, match=f"authority in {file} cannot be used: .*{why}"):
+        HttpTransport(Settings(server="https://127.0.0.1:1", ca_file=file))
