@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from posse.client.installing.marking import VERSION_LABEL, labels_of
+from posse.client.installing.owners import containers_of, flags_of
 from posse.client.locating import LEASES, Located, locate, place_of
 from posse.client.nodes import read_nodes
 from posse.kube.connection import Connection
 from posse.kube.errors import Forbidden, NotFound
 from posse.objects.groups import PodGroup
-from posse.objects.keys import GROUP_NAME, VOLCANO_GROUP_NAME
 from posse.objects.kinds import (
     LEASE,
     MPI_JOB,
@@ -26,12 +26,13 @@ from posse.objects.kinds import (
     TF_JOB,
     Kind,
 )
-from posse.objects.meta import Condition, ObjectMeta
+from posse.objects.meta import Condition, Key, ObjectMeta
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.objects.raw import mapping, mappings, number, text
 from posse.objects.times import parse_time
 from posse.scheduler.config import LEASE_NAME as SCHEDULER
+from posse.scheduler.reading.claims import Claims, group_named_by
 from posse.version import __version__
 
 T = TypeVar("T")
@@ -118,7 +119,9 @@ class _Looking:
         nodes: list[Node] = await self._allowed("nodes", self._all_nodes(), [])
         pods = await self._everywhere(POD, Pod)
         used = read_nodes(nodes, pods)
-        waiting = [*await self._waiting_groups(), *_waiting_pods(pods)]
+        groups = await self._groups()
+        waiting = [gang for group in groups if (gang := _waiting_group(group))]
+        waiting += waiting_pods(pods, {group.key for group in groups}, _claims(located))
         waiting.sort(key=lambda gang: (gang.since, gang.namespace, gang.name))
         leases_seen = "leases" not in self._hidden
         problems = _problems(kinds, leaders, deployments, leases_seen=leases_seen)
@@ -197,15 +200,24 @@ class _Looking:
         listing = await self._allowed(kind.qualified, within, None)
         return listing.items if listing is not None else []
 
-    async def _waiting_groups(self) -> list[WaitingGang]:
-        found: list[WaitingGang] = []
+    async def _groups(self) -> list[PodGroup]:
+        found: list[PodGroup] = []
         for kind in POD_GROUPS:
             try:
-                groups = await self._everywhere(kind, PodGroup)
+                found += await self._everywhere(kind, PodGroup)
             except NotFound:
                 continue
-            found += [waiting for group in groups if (waiting := _waiting_group(group))]
         return found
+
+
+def _claims(located: Located) -> Claims:
+    """Whose pods the installed scheduler is for; all of them where none says."""
+    for deployment in located.deployments:
+        if text(deployment.get("metadata"), "name") == SCHEDULER:
+            for container in containers_of(deployment):
+                if said := flags_of(container).get("claim"):
+                    return Claims(tuple(said))
+    return Claims(everything=True)
 
 
 def _deployed(deployment: dict[str, Any]) -> Deployed:
@@ -227,15 +239,19 @@ def _waiting_group(group: PodGroup) -> WaitingGang | None:
     return _gang(group.metadata, group.status.conditions, ("Unschedulable", "True"))
 
 
-def _waiting_pods(pods: list[Pod]) -> list[WaitingGang]:
-    """Pods that are groups of one, and of which a scheduler has said why they wait."""
-    alone = [
-        _gang(pod.metadata, pod.status.conditions, ("PodScheduled", "False"))
-        for pod in pods
-        if not (pod.spec.node_name or pod.terminal or pod.metadata.deleting)
-        and not (pod.metadata.annotations.keys() & {GROUP_NAME, VOLCANO_GROUP_NAME})
-    ]
-    return [gang for gang in alone if gang is not None]
+def waiting_pods(pods: list[Pod], groups: set[Key], claims: Claims) -> list[WaitingGang]:
+    """Pods of ours for which no PodGroup speaks, and of which a scheduler has said why they wait:
+    each for itself, or one for all those of a gang that only they name."""
+    found: dict[Key, WaitingGang] = {}
+    for pod in pods:
+        if pod.spec.node_name or pod.terminal or pod.metadata.deleting or not claims.include(pod):
+            continue
+        group = group_named_by(pod)
+        key = (pod.metadata.namespace, group or pod.metadata.name)
+        gang = _gang(pod.metadata, pod.status.conditions, ("PodScheduled", "False"))
+        if gang is not None and not (group and key in groups):
+            found.setdefault(key, msgspec.structs.replace(gang, name=key[1]))
+    return list(found.values())
 
 
 def _gang(

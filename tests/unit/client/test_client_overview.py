@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from posse.client.overview import Deployed, Leader, _fresh, _problems
+from posse.client.overview import Deployed, Leader, _fresh, _problems, waiting_pods
+from posse.objects.pods import Pod
+from posse.scheduler.reading.claims import Claims
 
 KINDS = {"podgroups.scheduling.volcano.sh": True, "queues.scheduling.volcano.sh": True}
 
@@ -81,3 +86,47 @@ def test_who_may_not_see_leases_hears_of_no_missing_leader() -> None:
 def test_a_lease_is_fresh_by_our_clock(renewed: str | None, fresh: bool) -> None:
     lease = {"spec": {"renewTime": renewed, "leaseDurationSeconds": 15}}
     assert _fresh(lease, 1767225600.0) is fresh
+
+
+def _pod(name: str, *, scheduler: str = "posse", node: str = "", **spec: Any) -> Pod:
+    metadata = {"name": name, "namespace": "team", **spec.pop("metadata", {})}
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "full"}
+    raw = {
+        "metadata": metadata,
+        "spec": {"containers": [], "schedulerName": scheduler, "nodeName": node, **spec},
+        "status": {"phase": "Pending", "conditions": [said]},
+    }
+    return msgspec.convert(raw, Pod)
+
+
+def _grouped(name: str) -> dict[str, Any]:
+    return {"annotations": {"scheduling.k8s.io/group-name": name}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "waiting"),
+    [
+        ([_pod("a"), _pod("b")], ["a", "b"]),
+        ([_pod("placed", node="n1")], []),
+        ([_pod("others", scheduler="default-scheduler")], []),
+        ([_pod("a", metadata=_grouped("there"))], []),
+        ([_pod(n, metadata=_grouped("gone")) for n in "ab"], ["gone"]),
+        ([_pod(n, schedulingGroup={"podGroupName": "native"}) for n in "ab"], ["native"]),
+        (
+            [
+                _pod(n, metadata={"labels": {"pod-group.scheduling.sigs.k8s.io/name": "bare"}})
+                for n in "ab"
+            ],
+            ["bare"],
+        ),
+    ],
+    ids=["alone", "placed", "others'", "a group says it", "no group", "native", "labels"],
+)
+def test_pods_that_wait_are_told_of_once_for_each_gang(pods: list[Pod], waiting: list[str]) -> None:
+    found = waiting_pods(pods, {("team", "there")}, Claims(("posse",)))
+    assert [gang.name for gang in found] == waiting
+
+
+def test_where_no_scheduler_says_whose_pods_it_is_for_all_are_told_of() -> None:
+    pods = [_pod("theirs", scheduler="default-scheduler")]
+    assert [gang.name for gang in waiting_pods(pods, set(), Claims(everything=True))] == ["theirs"]
