@@ -48,8 +48,10 @@ class Bundle:
         self.files[name] = msgspec.json.format(msgspec.json.encode(cleaned), indent=2) + b"\n"
 
     def objects(self, name: str, items: Iterable[Raw]) -> None:
-        """Objects that are made of an allow-list already: their names stay as they are."""
-        cleaned = redacting.scrubbed({"items": list(items)}, self._known)
+        """Objects that are made of an allow-list already: their names stay as they are. What
+        somebody has written in them as prose is cleaned like any other."""
+        worded = redacting.reworded(list(items), self.cleaned)
+        cleaned = redacting.scrubbed({"items": worded}, self._known)
         self.files[name] = msgspec.json.format(msgspec.json.encode(cleaned), indent=2) + b"\n"
 
     def prose(self, name: str, said: bytes) -> None:
@@ -108,10 +110,7 @@ async def gather(bundle: Bundle, connection: Connection, namespace: str) -> None
     for place in located.namespaces:
         await gathering.all(f"leases-{place}.json", LEASE, redacting.plain, place)
     events = await gathering.listed("events.json", EVENT)
-    told = [redacting.event(event) for event in events]
-    bundle.objects(
-        "events.json", (e | {"message": bundle.cleaned(text(e, "message"))} for e in told)
-    )
+    bundle.objects("events.json", map(redacting.event, events))
     await gathering.logs([pod for pod in pods if is_marked(pod)])
 
 

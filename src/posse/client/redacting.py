@@ -8,7 +8,7 @@ as prose (events, logs) is also searched for what looks like a credential.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from posse.objects.raw import Raw, mapping, mappings, strings, text
@@ -148,7 +148,7 @@ def environment_values(obj: Raw) -> list[str]:
     spec = mapping(obj, "spec")
     return [
         value
-        for field in ("initContainers", "containers")
+        for field in ("initContainers", "containers", "ephemeralContainers")
         for container in mappings(spec, field)
         for variable in mappings(container, "env")
         if (value := text(variable, "value"))
@@ -211,7 +211,8 @@ _CREDENTIALS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=://)[^/\s:@\"]*:[^/\s@\"]+(?=@)"), LEFT_OUT),
     (
         re.compile(
-            r"\b((?:password|passwd|secret|token|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s,;\"']+",
+            r"\b((?:password|passwd|secret|token|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)"
+            rf"(?!{LEFT_OUT})[^\s,;\"']+",
             re.I,
         ),
         rf"\1{LEFT_OUT}",
@@ -230,6 +231,21 @@ def scrub(prose: str, secrets: Iterable[str]) -> str:
 
 def _longest(secret: str) -> tuple[int, str]:
     return (-len(secret), secret)
+
+
+def reworded(value: Any, clean: Callable[[str], str]) -> Any:
+    """The same with every `message` cleaned, however deep: whoever wrote it may have quoted
+    anything, such as the environment that a container could not be started with."""
+    if isinstance(value, dict):
+        return {
+            key: clean(item)
+            if key == "message" and isinstance(item, str)
+            else reworded(item, clean)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [reworded(item, clean) for item in value]
+    return value
 
 
 def scrubbed(value: Any, secrets: tuple[str, ...]) -> Any:

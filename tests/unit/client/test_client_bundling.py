@@ -172,3 +172,27 @@ def test_a_bundle_is_for_its_owner_alone_and_equal_for_equal_files(tmp_path: Pat
         assert opened is not None
         assert json.load(opened) == {"c.json": "not allowed"}
     assert names == [f"posse-bundle/{name}" for name in ("a.log", "b.json", "missing.json")]
+
+
+def test_what_a_node_or_a_scheduler_has_written_quotes_no_environment() -> None:
+    pod = _pod()
+    pod["status"] |= {
+        "message": f"could not start with {SECRET}",
+        "conditions": [{"type": "Ready", "message": f"API_KEY is {SECRET}"}],
+        "containerStatuses": [
+            {"name": "train", "state": {"waiting": {"reason": "Error", "message": f"no {SECRET}"}}}
+        ],
+    }
+    bundle = Bundle()
+    bundle.keep_secret(redacting.environment_values(pod))
+    bundle.objects("pods.json", [redacting.pod(pod)])
+    (kept,) = json.loads(bundle.files["pods.json"])["items"]
+    assert SECRET not in json.dumps(kept)
+    assert kept["status"]["message"] == "could not start with <left out>"
+    assert kept["status"]["containerStatuses"][0]["state"]["waiting"]["message"] == "no <left out>"
+
+
+def test_cleaning_twice_is_cleaning_once() -> None:
+    once = redacting.scrub("token=abcdefgh and https://u:p@h and Bearer abcdefgh", ())
+    assert once == "token=<left out> and https://<left out>@h and Bearer <left out>"
+    assert redacting.scrub(once, ()) == once
