@@ -88,7 +88,7 @@ class Keeper:
         shown = self._shown
         if shown is not None and shown.certificate == holding.certificate:
             return
-        if shown is not None and shown.authority != holding.authority:
+        if shown is not None and _waits_for_trust(shown, holding):
             await asyncio.sleep(SPREADS_WITHIN)
         self._adopt(holding)
         self._shown = holding
@@ -170,6 +170,12 @@ class Keeper:
             field_manager="posse-admission",
         )
         _log.info("%s %s trusts the webhook", kind.kind, self._keeping.configuration)
+
+
+def _waits_for_trust(shown: Holding, holding: Holding) -> bool:
+    """Whether what is shown is still good while the new authority becomes known; where everything
+    was made anew it is not, and every second of it is a question without an answer."""
+    return shown.authority != holding.authority and shown.authority in holding.bundle
 
 
 def _stale(configuration: Object, bundle: str) -> Sequence[str]:

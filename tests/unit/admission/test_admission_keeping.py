@@ -158,6 +158,18 @@ async def test_a_new_authority_is_trusted_before_it_is_shown(
     assert replica.shown[0].authority in fresh.bundle
 
 
+async def test_what_is_trusted_no_more_is_not_shown_a_moment_longer(
+    store: Store, clock: LoopClock
+) -> None:
+    replica = Replica(store, clock)
+    await replica.keeper.look()
+    store.put(secret_path(), (store.secret() or {}) | {"data": {}})
+    began = clock.monotonic()
+    await replica.keeper.look()
+    assert len(replica.shown) == 2
+    assert clock.monotonic() - began < 1
+
+
 async def test_a_certificate_of_the_same_authority_is_shown_at_once(
     store: Store, clock: LoopClock
 ) -> None:
