@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from posse.objects.keys import INSTALLED_LABEL, QUEUE_NAME
 from tests.kubernetes.building import Programs
 from tests.kubernetes.gateway import Gateway
@@ -40,15 +42,11 @@ class Bare:
         done = self.plane.kubectl("get", kind, "-A", "-o", "name", "-l", f"{INSTALLED_LABEL}=true")
         return [line.partition("/")[2] for line in done.stdout.split()]
 
-    def posse(self, words: str, code: int = 0) -> tuple[str, str]:
-        """What it shows, and what it says."""
+    def posse(self, words: str, code: int = 0, user: str = "") -> tuple[str, str]:
+        """What it shows, and what it says; to the administrator, or to a user."""
         done = subprocess.run(
             [sys.executable, "-m", "posse", *words.split()],
-            env={
-                "KUBECONFIG": str(self.plane.kubeconfig()),
-                "HOME": str(self.plane.directory),
-                "PATH": os.environ["PATH"],
-            },
+            env=self._environment(user),
             capture_output=True,
             text=True,
             check=False,
@@ -56,6 +54,31 @@ class Bare:
         )
         assert done.returncode == code, f"posse {words}\n{done.stdout}{done.stderr}"
         return done.stdout, done.stderr
+
+    def interrupted(self, words: str, after: str) -> None:
+        """Killed as soon as it has shown a line that begins so."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "posse", *words.split()],
+            env=self._environment("") | {"PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as running:
+            assert running.stdout is not None
+            assert any(line.startswith(after) for line in running.stdout)
+            running.kill()
+
+    def _environment(self, user: str) -> dict[str, str]:
+        config = self.plane.kubeconfig()
+        if user:
+            acting = yaml.safe_load(config.read_text())
+            acting["users"][0]["user"]["as"] = user
+            config = self.plane.directory / f"as-{user}.kubeconfig"
+            config.write_text(yaml.safe_dump(acting))
+        return {
+            "KUBECONFIG": str(config),
+            "HOME": str(self.plane.directory),
+            "PATH": os.environ["PATH"],
+        }
 
     def arguments(self, deployment: str) -> list[str]:
         found = self.get("deployment", deployment, SYSTEM)

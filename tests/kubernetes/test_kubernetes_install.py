@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from tests.kubernetes.programs import free_port
 pytestmark = pytest.mark.process
 
 TRAINING_LEASE = "1ca428e5.training-operator.kubeflow.org"
+EVERYTHING: dict[str, Any] = {"apiGroups": ["*"], "resources": ["*"]}
+READS = EVERYTHING | {"verbs": ["get", "list", "watch"]}
+WRITES = EVERYTHING | {"verbs": ["get", "list", "watch", "create", "update", "patch"]}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +63,59 @@ def test_a_dry_run_shows_everything_and_changes_nothing(bare: Bare) -> None:
     assert bare.get("namespace", SYSTEM) is None
 
 
+def test_a_dry_run_writes_nothing_at_all(bare: Bare) -> None:
+    meant = [
+        event["requestURI"]
+        for event in bare.plane.audited()
+        if event["userAgent"].startswith("posse/")
+        and event["verb"] not in ("get", "list", "watch")
+        and "dryRun=All" not in event["requestURI"]
+    ]
+    assert meant == []
+
+
+@pytest.mark.parametrize(
+    ("user", "may", "words"),
+    [
+        ("reader", READS, 'cannot patch resource "customresourcedefinitions"'),
+        # Whoever may write roles may still not give away what they have not got.
+        ("writer", WRITES, "is attempting to grant RBAC permissions not currently held"),
+    ],
+    ids=["reads", "writes"],
+)
+def test_who_may_not_do_all_of_it_does_nothing_of_it(
+    bare: Bare, user: str, may: dict[str, Any], words: str
+) -> None:
+    grant(bare, user, may)
+    _, said = bare.posse("install", code=5, user=user)
+    last = said.splitlines()[-1]
+    assert last.startswith("posse: nothing was changed: ")
+    assert words in last
+    assert bare.get("namespace", SYSTEM) is None
+    assert bare.names("customresourcedefinitions") == []
+    shown, said = bare.posse("install --dry-run", user=user)
+    assert "note: it would not be applied" in said
+    assert "kind: Deployment" in shown
+
+
+def test_what_is_somebody_elses_is_not_written_over(bare: Bare) -> None:
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "posse-view"},
+        "rules": [],
+    }
+    bare.apply(role)
+    _, said = bare.posse("install", code=1)
+    assert "there is a clusterrole posse-view which is not Posse's" in said
+    assert bare.get("namespace", SYSTEM) is None
+    bare.plane.kubectl("delete", "clusterrole", "posse-view")
+
+
 def test_an_installation_takes_what_nobody_owns(bare: Bare) -> None:
+    """Even after one that was killed in the middle."""
+    bare.interrupted("install", after="flowschema/posse ")
+    assert bare.get("deployment", "posse-scheduler", SYSTEM) is None
     before = bare.get("crd", "tfjobs.kubeflow.org")
     _, said = bare.posse("install")
     assert rows(said)["MPIJob"] == ["nobody", "takes it"]
@@ -244,11 +300,36 @@ def test_uninstalling_leaves_what_people_made(bare: Bare) -> None:
     assert "nothing of Posse" in said
 
 
+def test_who_may_not_remove_all_of_it_removes_nothing(bare: Bare) -> None:
+    bare.posse("install")
+    _, said = bare.posse("uninstall", code=5, user="reader")
+    assert said.startswith("posse: nothing was removed: ")
+    assert bare.get("validatingwebhookconfiguration", "posse-admission") is not None
+
+
 def test_purging_takes_what_posse_brought_and_nothing_else(bare: Bare) -> None:
     bare.posse("uninstall --purge-crds")
     assert bare.names("customresourcedefinitions,priorityclasses") == []
     assert bare.get("crd", "tfjobs.kubeflow.org") is not None
     assert bare.get("deployment", "training-operator", "kubeflow") is not None
+
+
+def grant(bare: Bare, user: str, may: dict[str, Any]) -> None:
+    """A role of the user's own; it is in force when this returns."""
+    group = "rbac.authorization.k8s.io"
+    role = {"kind": "ClusterRole", "metadata": {"name": user}, "rules": [may]}
+    binding = {
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": user},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": user},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+    bare.apply(*({"apiVersion": f"{group}/v1", **obj} for obj in (role, binding)))
+    asked = ("auth", "can-i", "list", "leases", "-A", f"--as={user}")
+    deadline = time.monotonic() + 30
+    while bare.plane.kubectl(*asked, check=False).stdout != "yes\n":
+        assert time.monotonic() < deadline, "the role is not in force"
+        time.sleep(0.1)
 
 
 @contextmanager

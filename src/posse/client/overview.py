@@ -203,6 +203,9 @@ class _Looking:
     async def _groups(self) -> list[PodGroup]:
         found: list[PodGroup] = []
         for kind in POD_GROUPS:
+            # Who may not list a kind is told so before it is looked whether there is any.
+            if not await self._served(kind):
+                continue
             try:
                 found += await self._everywhere(kind, PodGroup)
             except NotFound:

@@ -63,7 +63,7 @@ async def _apply_one(connection: Connection, kind: Kind, obj: dict[str, Any]) ->
     if stays(kind, present):
         return "was there and stays as it is"
     if not is_marked(present):
-        raise PosseError(strange(kind, name))
+        raise PosseError(strange(kind, name, namespace))
     if is_rebound(kind, present, obj):
         await connection.delete(kind, name, namespace, uid=present["metadata"].get("uid"))
     try:
@@ -85,10 +85,11 @@ def is_rebound(kind: Kind, present: dict[str, Any], obj: dict[str, Any]) -> bool
     return binds and bool(present.get("roleRef") != obj["roleRef"])
 
 
-def strange(kind: Kind, name: str) -> str:
+def strange(kind: Kind, name: str, namespace: str) -> str:
+    place = f"-n {namespace} " if namespace else ""
     return (
         f"there is a {kind.singular} {name} which is not Posse's; remove it, or give it to Posse: "
-        f"kubectl label {kind.singular} {name} {INSTALLED_LABEL}=true"
+        f"kubectl {place}label {kind.singular} {name} {INSTALLED_LABEL}=true"
     )
 
 

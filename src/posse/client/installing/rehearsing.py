@@ -57,14 +57,14 @@ async def _all(tried: Iterable[Awaitable[Obstacle | None]]) -> list[Obstacle]:
 
 async def _applied(connection: Connection, obj: dict[str, Any]) -> Obstacle | None:
     kind, metadata = kind_of(obj), obj["metadata"]
-    name = metadata["name"]
+    name, namespace = metadata["name"], metadata.get("namespace") or ""
     try:
-        present = await _present(connection, kind, name, metadata.get("namespace") or "")
+        present = await _present(connection, kind, name, namespace)
         if present is not None:
             if stays(kind, present) or is_rebound(kind, present, obj):
                 return None
             if not is_marked(present):
-                return kind, PosseError(strange(kind, name))
+                return kind, PosseError(strange(kind, name, namespace))
         await send(connection, obj, dry_run=True)
     except (NotFound, BadRequest):
         return None  # not yet to be tried, or not in this way
