@@ -191,3 +191,12 @@ def test_the_clusters_own_scheduler_is_not_offered_and_not_doubled() -> None:
     assert "schedulerName default-scheduler" not in says(planned(survey))
     (refusal,) = planned(survey, claim=("default-scheduler",)).refusals
     assert refusal.startswith("schedulerName default-scheduler belongs to kube-scheduler")
+
+
+def test_who_forgot_the_namespace_of_an_installation_is_told_of_it() -> None:
+    elsewhere = Owner("posse scheduler", "gpus", "posse-scheduler", names=("posse",), alive=RUNS)
+    (refusal,) = planned(Survey(owners=(elsewhere,))).refusals
+    assert refusal == (
+        "schedulerName posse belongs to posse scheduler (gpus/posse-scheduler); "
+        "-n gpus upgrades it there, --claim posse hands it over"
+    )

@@ -121,7 +121,7 @@ def _decided(
     if not handed:
         refusal = ""
         if asked:
-            refusal = f"{subject} belongs to {owner}; {by} {name} hands it over"
+            refusal = f"{subject} belongs to {owner}; {_upgrade(owner)}{by} {name} hands it over"
         action = f"leaves it; {by} {name} hands it over"
         return _Verdict(Row(subject, today, action), False, refusal=refusal)
     if owner.alive:
@@ -132,6 +132,12 @@ def _decided(
     if owner.deployment:
         warning = f"{subject} is Posse's from now on: see that {owner} does not come back"
     return _Verdict(Row(subject, today, "takes it over"), True, warning=warning)
+
+
+def _upgrade(owner: Owner) -> str:
+    """What was meant, most likely, where Posse is installed in another namespace."""
+    ours = owner.deployment and SCHEDULER_NAME in owner.names
+    return f"-n {owner.namespace} upgrades it there, " if ours else ""
 
 
 def _names(survey: Survey, wishes: Wishes) -> list[str]:
