@@ -111,6 +111,12 @@ async def test_what_cannot_be_changed_is_said_beforehand() -> None:
     )
 
 
+async def test_what_cannot_be_made_is_said_beforehand() -> None:
+    assert str(await obstacle(Server(flowschemas=INVALID))) == (
+        "flowschema posse-leases cannot be made: value is immutable"
+    )
+
+
 async def test_rights_are_missed_before_anything_is_removed() -> None:
     found = [
         Leaving(CLUSTER_ROLE, {"metadata": {"name": "posse-view", "uid": "1"}}),

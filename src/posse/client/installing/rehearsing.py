@@ -58,6 +58,7 @@ async def _all(tried: Iterable[Awaitable[Obstacle | None]]) -> list[Obstacle]:
 async def _applied(connection: Connection, obj: dict[str, Any]) -> Obstacle | None:
     kind, metadata = kind_of(obj), obj["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace") or ""
+    present: dict[str, Any] | None = None
     try:
         present = await _present(connection, kind, name, namespace)
         if present is not None:
@@ -72,7 +73,8 @@ async def _applied(connection: Connection, obj: dict[str, Any]) -> Obstacle | No
         # A namespace on its way out is waited for when it is made.
         return None if error.namespace_ending else (kind, NotAllowed(error.message))
     except Invalid as error:
-        return kind, PosseError(unchangeable(kind, name, error))
+        told = f"{kind.singular} {name} cannot be made: {error}"
+        return kind, PosseError(told if present is None else unchangeable(kind, name, error))
     return None
 
 
