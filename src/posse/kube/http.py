@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
@@ -280,6 +281,8 @@ def _why(error: Exception) -> str:
             return f"its certificate is not trusted: {error.certificate_error}"
         case ssl.SSLCertVerificationError():
             return f"its certificate is not trusted: {error}"
+        case OSError(errno=errno.ECONNREFUSED):
+            return "connection refused"
         case OSError(strerror=str(words)):
             return words
         case _:
