@@ -26,6 +26,8 @@ from posse.kube.errors import (
     Forbidden,
     KubeError,
     NotFound,
+    ServerError,
+    TooManyRequests,
     Unreachable,
 )
 from posse.objects import keys, kinds
@@ -142,7 +144,7 @@ class Training:
             pause = min(_LOOK_EVERY, pause * 1.2)
             try:
                 job = await self.get(name, trainer)
-            except Unreachable:
+            except (Unreachable, ServerError, TooManyRequests):
                 continue
         return job
 

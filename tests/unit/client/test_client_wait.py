@@ -12,13 +12,15 @@ from posse.client.jobs import TrainingJob, read_job
 from posse.client.trainers import MPI, Trainer
 from posse.client.training import Training
 from posse.kube.connection import Connection
-from posse.kube.errors import KubeError, Unreachable
+from posse.kube.errors import KubeError, ServerError, TooManyRequests, Unreachable
 from posse.kube.inprocess import AsgiTransport
 from posse.virtual.world import virtual_world
 
 pytestmark = pytest.mark.looptime
 
 AWAY = Unreachable("nobody answers")
+STARTING = ServerError(503, "ServiceUnavailable")
+BUSY = TooManyRequests(429)
 
 
 async def _nobody(*_: Any) -> None:
@@ -51,8 +53,9 @@ class Told(Training):
         ("SUCCEEDED", ("Running", "Failed"), "FAILED"),
         ("RUNNING", ("", "Succeeded"), "SUCCEEDED"),
         ("RUNNING", ("", AWAY, AWAY, "Running"), "RUNNING"),
+        ("RUNNING", ("", STARTING, BUSY, "Running"), "RUNNING"),
     ],
-    ids=["runs", "succeeds", "fails", "ran between two looks", "nobody answers for a while"],
+    ids=["runs", "succeeds", "fails", "ran between two looks", "nobody answers", "nobody has time"],
 )
 async def test_a_wait_ends_when_it_is_so_or_never_can_be(
     wanted: str, told: tuple[str | Exception, ...], status: str
