@@ -200,3 +200,11 @@ def test_who_forgot_the_namespace_of_an_installation_is_told_of_it() -> None:
         "schedulerName posse belongs to posse scheduler (gpus/posse-scheduler); "
         "-n gpus upgrades it there, --claim posse hands it over"
     )
+
+
+def test_an_owner_that_was_stopped_for_posse_is_not_to_be_stopped_again() -> None:
+    made = planned(Survey(owners=(STOPPED,), installed=INSTALLED))
+    assert made.options.kinds == ("MPIJob", "TFJob")
+    assert made.warnings == ()
+    back = planned(Survey(owners=(TRAINING,), installed=INSTALLED))
+    assert [warning for warning in back.warnings if "is there, too" in warning]

@@ -116,7 +116,9 @@ def _decided(
     if owner is None:
         return _Verdict(Row(subject, today, "keeps it" if ours else "takes it"), True)
     if ours:
-        warning = f"{subject} is Posse's, but {owner} is there, too: {owner.how_to_stop}"
+        warning = ""
+        if owner.alive:
+            warning = f"{subject} is Posse's, but {owner} is there, too: {owner.how_to_stop}"
         return _Verdict(Row(subject, today, "keeps it"), True, warning=warning)
     if not handed:
         refusal = ""
