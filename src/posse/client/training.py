@@ -100,14 +100,21 @@ class Training:
         pods = await self._connection.list(
             kinds.POD, namespace, model=Pod, labels=keys.JOB_NAME_LABEL
         )
-        for one in [trainer] if trainer else TRAINERS:
+        wanted = [trainer] if trainer else TRAINERS
+        refused: list[Forbidden] = []
+        for one in wanted:
             try:
                 jobs = await self._connection.list(one.kind, namespace)
             except NotFound:
                 continue  # this cluster does not serve the kind
+            except Forbidden as error:
+                refused.append(error)  # who may see some kinds of jobs has no others
+                continue
             for job in jobs.items:
                 mine = [p for p in pods.items if _belongs(p, job)]
                 found.append(read_job(one, job, mine, self._connection.world.now()))
+        if len(refused) == len(wanted):
+            raise refused[0]
         return sorted(found, key=lambda j: (j.namespace, j.created, j.name))
 
     async def delete(self, name: str, trainer: Trainer | None = None) -> Trainer:
@@ -186,12 +193,15 @@ class Training:
         return read_nodes(nodes.items, pods.items)
 
     async def _find(self, name: str, trainer: Trainer | None) -> tuple[Trainer, dict[str, Any]]:
+        refused: Forbidden | None = None
         for one in ([trainer] if trainer else TRAINERS) if name else ():
             try:
                 return one, await self._connection.get(one.kind, name, self.namespace)
             except NotFound:
                 continue
-        raise JobNotFound(name, self.namespace)
+            except Forbidden as error:
+                refused = refused or error  # it may be of a kind that this user may see
+        raise refused or JobNotFound(name, self.namespace)
 
     async def _pods(self, job: dict[str, Any]) -> list[Pod]:
         label = f"{keys.JOB_NAME_LABEL}={job['metadata']['name']}"
