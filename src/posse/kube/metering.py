@@ -33,6 +33,7 @@ class ServiceMetrics(ServiceObserver):
         self.registry = registry
         self.world = world
         self._answered: float | None = None  # when the API server last answered and would have us
+        self._refused = 0  # what it answered since, if it would not have us
         self._leading = False
         self._working = False
         Gauge("posse_build_info", "1, with the version.", ["version"], registry=registry).labels(
@@ -80,11 +81,12 @@ class ServiceMetrics(ServiceObserver):
     def unready(self) -> str:
         """What keeps the service from its work; "" for a leader at work and for a standby."""
         now = self.world.monotonic()
+        refused = f" (its last answer was {self._refused})" if self._refused else ""
         if self._answered is None:
-            return "the API server has not answered yet"
+            return f"the API server has not answered yet{refused}"
         silent = now - self._answered
         if silent > _SILENCE:
-            return f"the API server has not answered for {silent:.0f} s"
+            return f"the API server has not answered for {silent:.0f} s{refused}"
         if self._leading and not self._working:
             return "leads, and has not listed everything yet"
         return ""
@@ -98,13 +100,16 @@ class ServiceMetrics(ServiceObserver):
             self._counters[method, status] = counter
         counter.inc()
         if not status:
+            self._refused = 0
             return
         histogram = self._histograms.get(method)
         if histogram is None:
             histogram = self._histograms[method] = self._seconds.labels(method)
         histogram.observe(now - began)
         if status < 500 and status not in _REFUSALS:
-            self._answered = now
+            self._answered, self._refused = now, 0
+        else:
+            self._refused = status
 
 
 class _Election:

@@ -162,7 +162,8 @@ async def test_an_answer_that_will_not_have_us_makes_nobody_ready(status: int) -
     metrics, fake, _ = _service()
     fake.status = status
     await metrics.measured(fake).request("GET", "/api")  # type: ignore[arg-type]
-    assert metrics.unready() == "the API server has not answered yet"
+    words = f"the API server has not answered yet (its last answer was {status})"
+    assert metrics.unready() == words
 
 
 @pytest.mark.looptime
