@@ -208,3 +208,19 @@ def test_an_owner_that_was_stopped_for_posse_is_not_to_be_stopped_again() -> Non
     assert made.warnings == ()
     back = planned(Survey(owners=(TRAINING,), installed=INSTALLED))
     assert [warning for warning in back.warnings if "is there, too" in warning]
+
+
+@pytest.mark.parametrize(
+    ("survey", "wishes", "told"),
+    [
+        (Survey(), {}, True),
+        (Survey(), {"image": "mirror/posse:1"}, False),
+        (Survey(installed=INSTALLED), {}, False),
+    ],
+    ids=["nothing said", "said", "said before"],
+)
+def test_an_image_that_no_registry_has_is_mentioned(
+    survey: Survey, wishes: dict[str, str], told: bool
+) -> None:
+    warnings = planned(survey, **wishes).warnings
+    assert (f"nodes must have the image {default_image()}" in " ".join(warnings)) is told

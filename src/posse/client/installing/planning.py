@@ -69,6 +69,8 @@ def plan(survey: Survey, wishes: Wishes) -> Plan:
     image, refused = _image(survey, wishes)
     if refused:
         refusals.append(refused)
+    elif image == default_image():
+        warnings.append(f"nodes must have the image {image}; --image names one of a registry")
     if not any(verdict.taken for verdict in kinds):
         warnings.append("no kind is Posse's, so no controllers are installed")
     options = Options(
