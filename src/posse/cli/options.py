@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +14,7 @@ import msgspec
 from posse.cli.configuration import Configuration, read_configuration
 from posse.cli.grammar import Verb
 from posse.client.posse_client import PosseClient
+from posse.kube.config import user_home
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LEVELS = ("debug", "info", "warn", "error")
@@ -70,7 +70,7 @@ class App:
     def __init__(self, options: Globals, program: str) -> None:
         self.options = options
         self.program = program
-        self.configuration: Configuration = read_configuration(os.environ, Path.home())
+        self.configuration: Configuration = read_configuration(os.environ, user_home())
         level = {"warn": "WARNING"}.get(
             options.loglevel or "", (options.loglevel or "error").upper()
         )

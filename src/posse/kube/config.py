@@ -25,6 +25,7 @@ __all__ = [
     "kubeconfig_paths",
     "load_kubeconfig",
     "selected",
+    "user_home",
 ]
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -84,7 +85,18 @@ def kubeconfig_paths(environment: Mapping[str, str] | None = None) -> list[Path]
     """The files of $KUBECONFIG, else ~/.kube/config; the first is the one to write to."""
     environment = os.environ if environment is None else environment
     named = [Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return named or [Path(environment.get("HOME") or Path.home()) / ".kube" / "config"]
+    return named or [user_home(environment) / ".kube" / "config"]
+
+
+def user_home(environment: Mapping[str, str] | None = None) -> Path:
+    """The user's directory; the root for one whom nobody knows, as in a container with any uid."""
+    environment = os.environ if environment is None else environment
+    if environment.get("HOME"):
+        return Path(environment["HOME"])
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
 
 
 def load_kubeconfig(

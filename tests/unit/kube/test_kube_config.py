@@ -221,6 +221,14 @@ def test_kubeconfig_names_files_else_the_home_directory_does() -> None:
     assert kubeconfig_paths({"KUBECONFIG": "", "HOME": "/h"}) == [Path("/h/.kube/config")]
 
 
+def test_who_has_no_home_is_at_home_in_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert kubeconfig_paths({}) == [Path("/.kube/config")]
+
+
 def test_no_secret_shows_when_settings_are_printed(tmp_path: Path) -> None:
     document = config(user={"token": "geheim", "client-key-data": b64("schluessel")})
     settings = load_kubeconfig([write(tmp_path / "c", document)])

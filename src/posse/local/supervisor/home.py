@@ -20,6 +20,7 @@ from typing import TypeVar
 
 import msgspec
 
+from posse.kube.config import user_home
 from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.states import Address
 from posse.world import World
@@ -41,7 +42,7 @@ class Home:
         """$POSSE_HOME, else ~/.posse."""
         environment = os.environ if environment is None else environment
         named = environment.get("POSSE_HOME")
-        return Home(Path(named) if named else Path.home() / ".posse").absolute()
+        return Home(Path(named) if named else user_home(environment) / ".posse").absolute()
 
     def absolute(self) -> Home:
         return Home(self.path.absolute())
