@@ -99,20 +99,51 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
     if verdict is None:
         return None
     sentence = verdict.sentence
-    if verdict.reason is Reason.INCOMPLETE and muster.count(Place.BARRED):
-        barred = min(
-            (m for m in muster.members.values() if m.place is Place.BARRED),
-            key=lambda member: member.pod.metadata.name,
-        )
-        sentence += f"; pod {barred.pod.metadata.name} {barred.problem}"
-    elif verdict.reason is Reason.INCOMPLETE and (gated := muster.count(Place.GATED)):
-        sentence += f"; {count(gated, 'pod')} {'has' if gated == 1 else 'have'} scheduling gates"
+    if verdict.reason is Reason.INCOMPLETE:
+        sentence = _kept_out(muster) or sentence
     reason = verdict.reason
     group_reason = _GROUP_REASONS.get(reason, reason.value)
     if verdict.cause is Cause.ROLE_MISSING:
         group_reason = verdict.cause.value
     place = f"{_PLACE}{verdict.position} in queue {muster.queue or DEFAULT_QUEUE}"
     return Waiting(reason.value, group_reason, sentence, place if verdict.position else "")
+
+
+def _kept_out(muster: Muster) -> str:
+    """Of pods that are there and that the engine was not told of: how many, and why."""
+    barred, gated = muster.count(Place.BARRED), muster.count(Place.GATED)
+    if not barred and not gated:
+        return ""
+    told = []
+    if barred:
+        first = _first(muster, Place.BARRED)
+        told.append(
+            f"{barred} of its pods cannot be placed: {first.pod.metadata.name} {first.problem}"
+        )
+    if gated:
+        first = _first(muster, Place.GATED)
+        gates = ", ".join(gate.name for gate in first.pod.spec.scheduling_gates)
+        told.append(f"{gated} of its pods {'has' if gated == 1 else 'have'} scheduling gates")
+        told[-1] += f" ({gates})" if gates else ""
+    there = len(muster.members) - muster.count(Place.FAILED)
+    if (missing := muster.minimum - there) > 0:
+        told.append(f"{missing} more {'does' if missing == 1 else 'do'} not exist yet")
+    return "; ".join(told)
+
+
+def _first(muster: Muster, place: Place) -> Member:
+    """By name, so that the same is told as long as it is true."""
+    there = (member for member in muster.members.values() if member.place is place)
+    return min(there, key=lambda member: member.pod.metadata.name)
+
+
+def _placed(muster: Muster) -> str:
+    least = muster.minimum
+    if least < 1:
+        return "its members have their nodes"
+    return (
+        f"at least {count(least, 'member')} {'has its node' if least == 1 else 'have their nodes'}"
+    )
 
 
 def _group_called(name: str) -> str:
@@ -234,7 +265,7 @@ def _native_status(muster: Muster, why: Waiting | None, world: World) -> dict[st
     before = muster.group.status.conditions
     old = next((condition for condition in before if condition.type == kind), None)
     if muster.whole or muster.ran:
-        told = ("True", SCHEDULED, f"at least {muster.minimum} members have their nodes")
+        told = ("True", SCHEDULED, _placed(muster))
     elif why is not None and (old is None or old.status != "True"):
         told = ("False", why.reason, why.on_group)
     else:
@@ -277,7 +308,7 @@ def _conditions(
     before = muster.group.status.conditions
     if phase_now == RUNNING and not muster.problem:
         wanted = {
-            SCHEDULED: ("True", SCHEDULED, f"at least {muster.minimum} members have their nodes"),
+            SCHEDULED: ("True", SCHEDULED, _placed(muster)),
             UNSCHEDULABLE: ("False", SCHEDULED, ""),
         }
         main = SCHEDULED

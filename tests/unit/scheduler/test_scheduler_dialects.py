@@ -439,7 +439,7 @@ def test_pods_with_gates_are_told_of_where_others_wait_for_them() -> None:
     read.refresh()
     verdict = Verdict(EngineReason.INCOMPLETE, "1 of 3 pods exist; it starts when all of them do")
     why = waiting(read.musters[KEY], verdict)
-    assert why is not None and why.sentence.endswith("all of them do; 2 pods have scheduling gates")
+    assert why is not None and why.sentence == "2 of its pods have scheduling gates (quota)"
 
 
 @pytest.mark.looptime

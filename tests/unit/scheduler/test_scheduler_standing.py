@@ -187,7 +187,38 @@ def test_gated_and_seated_members_have_nothing_to_say() -> None:
     found = muster([G, S, W])
     why = waiting(found, Verdict(Reason.INCOMPLETE, "one short"))
     says = [pod_condition(member, why) for member in found.members.values()]
-    assert says == [None, None, ("GangIncomplete", "one short; 1 pod has scheduling gates")]
+    assert says == [None, None, ("GangIncomplete", "1 of its pods has scheduling gates")]
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ([W, W], "one short"),
+        ([B, W, B], "2 of its pods cannot be placed: g-0 is barred"),
+        ([B, W], "1 of its pods cannot be placed: g-0 is barred; 1 more does not exist yet"),
+        ([W, KO, B], "1 of its pods cannot be placed: g-2 is barred; 1 more does not exist yet"),
+        ([G], "1 of its pods has scheduling gates; 2 more do not exist yet"),
+        (
+            [G, B, G],
+            "1 of its pods cannot be placed: g-1 is barred; 2 of its pods have scheduling gates",
+        ),
+    ],
+)
+def test_of_pods_that_are_there_nobody_says_that_they_do_not_exist(
+    members: list[Place], sentence: str
+) -> None:
+    why = waiting(muster(members), Verdict(Reason.INCOMPLETE, "one short"))
+    assert why is not None
+    assert why.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("least", "message"),
+    [(1, "at least 1 member has its node"), (2, "at least 2 members have their nodes")],
+)
+def test_how_many_have_their_nodes(least: int, message: str) -> None:
+    (condition,) = group_status(muster([R, R], least=least), {}, None, WORLD)["conditions"]
+    assert condition["message"] == message
 
 
 def test_counts_of_members_follow_them_through_their_lives() -> None:
