@@ -72,7 +72,7 @@ async def test_members_that_avoid_one_another_sit_apart() -> None:
 async def test_and_wait_whole_where_there_are_too_few_nodes() -> None:
     async with cluster(3, gpus=4) as running:
         await gang(running, 4, affinity=APART)
-        await verdict(running, "3 of 4 of its pods find a node")
+        await verdict(running, "only 3 of its 4 pods find a node")
         assert not await nodes_of(running)
 
 

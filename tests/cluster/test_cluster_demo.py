@@ -30,7 +30,7 @@ def test_the_demo_shows_what_it_says_and_leaves_nothing(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "asks 10 GPUs (5 pods x 2 each), the cluster has 8" in done.stdout
+    assert "asks for 10 GPUs (5 pods x 2 each), but the cluster has 8" in done.stdout
     assert "the loss fell from" in done.stdout
     assert commands.kubeconfig.read_text() == "this is not even YAML: ["
     assert sorted(path.name for path in commands.directory.iterdir()) == ["kubeconfig"]

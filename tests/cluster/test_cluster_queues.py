@@ -43,7 +43,7 @@ async def test_a_queue_that_has_all_it_may_have_says_so() -> None:
 
         async def told() -> bool:
             why = (await training(running).why("second")).sentence
-            return "queue vision may use 4 GPUs (capability), 4 are in use" in why
+            return "but queue vision may use 4 (capability) and 4 are in use" in why
 
         await running.until(told, "the job names the quota")
         await running.linger(600)

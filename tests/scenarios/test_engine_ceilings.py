@@ -42,15 +42,13 @@ TABLE = [
             gang("has", workers=1, gpus=8, queue="b", on=["node-0"]),
             gang("a", workers=3, gpus=2, queue="mine"),
         ],
-        expect=[quota("a", "asks 6 GPUs, queue mine may use 4 (capability); ask for less, or")],
+        expect=[
+            quota("a", "asks for 6 GPUs, but queue mine may use 4 (capability); ask for less, or")
+        ],
         then=[
             Turn(
                 [arrives(queue("mine", parent="team", gpus=6))],
-                [
-                    quota(
-                        "a", "may use 10 GPUs (capability), 8 are in use; it can start when 4 more"
-                    )
-                ],
+                [quota("a", "may use 10 (capability) and 8 are in use; it can start when 4 more")],
             ),
         ],
         policy=PLAIN,
@@ -60,7 +58,9 @@ TABLE = [
         nodes=nodes(4, gpus=8),
         queues=[queue("team", gpus=4), queue("mine", parent="team", gpus=5)],
         gangs=[gang("a", workers=3, gpus=2, queue="mine")],
-        expect=[quota("a", "asks 6 GPUs, queue team, of which queue mine is part, may use 4")],
+        expect=[
+            quota("a", "asks for 6 GPUs, but queue team, of which queue mine is part, may use 4")
+        ],
         policy=PLAIN,
     ),
     Scenario(
@@ -71,7 +71,7 @@ TABLE = [
             gang("has", workers=1, gpus=8, cores=1, queue="q", on=["node-0"]),
             gang("a", workers=1, gpus=1, cores=6, queue="q"),
         ],
-        expect=[quota("a", "asks 6 cores, queue q may use 4 (capability)")],
+        expect=[quota("a", "asks for 6 cores, but queue q may use 4 (capability)")],
         policy=PLAIN,
     ),
     Scenario(
@@ -89,15 +89,15 @@ TABLE = [
         expect=[
             quota(
                 "a",
-                "asks 4 GPUs, queue team, of which queue nlp is part, may use 8 (capability), of"
-                " which 6 are kept for queue vision (guarantee); ask for 2 at most, raise the"
-                " capability, or lower the guarantee",
+                "asks for 4 GPUs, but queue team, of which queue nlp is part, may use 8"
+                " (capability), of which 6 are kept for queue vision (guarantee); ask for 2 at"
+                " most, raise the capability, or lower the guarantee",
             ),
         ],
         then=[
             Turn(
                 [arrives(queue("vision", parent="team", guarantee=4))],
-                [quota("a", "8 GPUs (capability), 6 are in use; it can start when 2 more are")],
+                [quota("a", "8 (capability) and 6 are in use; it can start when 2 more are")],
             ),
             Turn([ends("has-worker-0")], [starts("a", 2)]),
         ],
@@ -119,7 +119,7 @@ TABLE = [
         ],
         expect=[
             starts("b", 4),
-            quota("a", "asks 5 GPUs, queue team, of which queue nlp is part, may use 10"),
+            quota("a", "asks for 5 GPUs, but queue team, of which queue nlp is part, may use 10"),
         ],
         policy=PLAIN,
     ),
@@ -142,8 +142,8 @@ TABLE = [
         expect=[
             quota(
                 "a",
-                "asks 8 GPUs, today's nodes have 16, of which 12 are kept for queues b, c and 1"
-                " more (guarantee); ask for 4 at most, add 4, or lower the guarantee",
+                "asks for 8 GPUs, but today's nodes have 16, of which 12 are kept for queues b, c"
+                " and 1 more (guarantee); ask for 4 at most, add 4, or lower the guarantee",
             ),
         ],
         policy=PLAIN,
@@ -160,7 +160,7 @@ TABLE = [
             quota(
                 "a",
                 "the pod needs 10 GPUs on one node; the largest of today's nodes has 8; besides,"
-                " queue q may use 16 GPUs (capability), 8 are in use",
+                " queue q may use 16 (capability) and 8 are in use",
             ),
         ],
         then=[
@@ -181,8 +181,8 @@ TABLE = [
         expect=[
             quota(
                 "a",
-                "the pod needs 9 GPUs on one node; the largest of today's nodes has 8; besides, 6"
-                " GPUs are kept for queue vision (guarantee), 8 are free",
+                "the pod needs 9 GPUs on one node; the largest of today's nodes has 8; besides, 8"
+                " are free, but 6 are kept for queue vision (guarantee)",
             ),
         ],
         policy=PLAIN,
@@ -196,13 +196,13 @@ TABLE = [
             gang("huge", workers=1, gpus=6, queue="q", age=9),
             gang("small", workers=1, gpus=3, queue="q"),
         ],
-        expect=[quota("huge", "asks 6 GPUs", place=0), quota("small", "in use", place=1)],
+        expect=[quota("huge", "asks for 6 GPUs", place=0), quota("small", "in use", place=1)],
         then=[
             Turn(
                 [arrives(queue("q", gpus=6))],
                 [
-                    quota("huge", "may use 6 GPUs (capability), 4 are in use", place=1),
-                    quota("small", "may use 6 GPUs (capability), 4 are in use", place=2),
+                    quota("huge", "may use 6 (capability) and 4 are in use", place=1),
+                    quota("small", "may use 6 (capability) and 4 are in use", place=2),
                 ],
             ),
         ],

@@ -104,8 +104,8 @@ TABLE = [
         expect=[
             waits(
                 "j",
-                because="2 of 3 of its pods find a node: 2 nodes are near a pod that its"
-                " anti-affinity over kubernetes.io/hostname avoids",
+                because="only 2 of its 3 pods find a node: 2 nodes have a pod in the"
+                " same kubernetes.io/hostname that its anti-affinity avoids",
             )
         ],
         then=[Turn([arrives(*grid(b=1))], [starts("j", on={"a0": 1, "a1": 1, "b0": 1})])],
@@ -148,7 +148,7 @@ TABLE = [
             other("x", "a0", gpus=4, relations=Relations(avoids=(near(has("job", "j"), "zone"),))),
         ],
         gangs=[job("j", workers=1, gpus=4)],
-        expect=[waits("j", because="0 of 1 of its pods find a node: 1 node is near a pod whose")],
+        expect=[waits("j", because="its pod finds no node: 1 node has a pod in the same")],
         then=[Turn([ends("x")], [starts("j", on={"a0": 1})])],
     ),
     Scenario(
@@ -214,7 +214,7 @@ TABLE = [
         "no zone seats them all",
         grid(a=1, b=1),
         gangs=[job("j", workers=2, gpus=4, relations=TOGETHER)],
-        expect=[waits("j", because="1 of 2 of its pods find a node")],
+        expect=[waits("j", because="only 1 of its 2 pods finds a node")],
     ),
     Scenario(
         "nobody is there whom it seeks",
@@ -222,7 +222,7 @@ TABLE = [
         gangs=[
             job("j", workers=1, gpus=1, relations=Relations(joins=(near(has("job", "data")),))),
         ],
-        expect=[waits("j", because="1 node has no pod near that its affinity over kubernetes.io")],
+        expect=[waits("j", because="1 node has no pod in the same kubernetes.io")],
         then=[Turn([arrives(other("x", "a0", labels={"job": "data"}))], [starts("j")])],
     ),
     Scenario(
@@ -281,7 +281,7 @@ TABLE = [
         "fewer zones than it wants",
         grid(a=2),
         gangs=[job("j", workers=2, gpus=1, relations=even(min_domains=2))],
-        expect=[waits("j", because="1 of 2")],
+        expect=[waits("j", because="only 1 of its 2 pods")],
         then=[Turn([arrives(*grid(b=1))], [starts("j", on={"a0": 1, "b0": 1})])],
     ),
     Scenario(
@@ -297,14 +297,14 @@ TABLE = [
         grid(a=2),
         others=[other("x", "a0", relations=Relations(claims=("team/data",)))],
         gangs=[job("j", workers=1, gpus=1, relations=Relations(claims=("team/data",)))],
-        expect=[waits("j", because="2 nodes are out, for another pod uses team/data")],
+        expect=[waits("j", because="2 nodes are out because another pod uses team/data")],
         then=[Turn([ends("x")], [starts("j")])],
     ),
     Scenario(
         "two members cannot share it",
         grid(a=2),
         gangs=[job("j", workers=2, gpus=1, relations=Relations(claims=("team/data",)))],
-        expect=[waits("j", because="1 of 2 of its pods find a node")],
+        expect=[waits("j", because="only 1 of its 2 pods finds a node")],
     ),
     # -- preferences
     Scenario(
@@ -358,7 +358,7 @@ TABLE = [
         expect=[
             starts("j", on={"a0": 1}),
             starts("j", on={"a1": 1}),
-            waits("j", because="2 pods beyond its minimum: 0 of 2"),
+            waits("j", because="2 pods beyond its minimum: none of its 2 pods"),
         ],
     ),
     Scenario(

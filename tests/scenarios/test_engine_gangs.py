@@ -38,7 +38,7 @@ SCENARIOS = [
         "one seat short: the whole gang waits",
         nodes=nodes(4, gpus=2),
         gangs=[gang("mpi", workers=5, gpus=2)],
-        expect=[waits("mpi", because="asks 10 GPUs (5 pods x 2 each), the cluster has 8")],
+        expect=[waits("mpi", because="asks for 10 GPUs (5 pods x 2 each), but the cluster has 8")],
     ),
     Scenario(
         "a gang that failed starts when a node is added",
@@ -170,8 +170,8 @@ ANNOUNCED = [
         expect=[
             waits(
                 "mpi",
-                because="asks 5 cores (2 pods x 2 each and a seat for 1 launcher),"
-                " the cluster has 4",
+                because="asks for 5 cores (2 pods x 2 each and a seat for 1 launcher),"
+                " but the cluster has 4",
             )
         ],
     ),
@@ -193,7 +193,7 @@ ANNOUNCED = [
         ],
         expect=[
             starts("mpi", 2, holding=[("launcher", "node-0")]),
-            waits("thief", because="0 are free of 3, 1 held for team/mpi"),
+            waits("thief", because="0 of 3 are free, 1 held for team/mpi"),
         ],
         then=[
             Turn(
@@ -371,10 +371,10 @@ BEGUN = [
             gang("thief", workers=1, gpus=1),
         ],
         expect=[
-            waits("half", because="needs 2 GPUs (2 pods x 1 each), 1 is free of 4"),
-            waits("thief", because="0 are free of 4, 1 held for team/half"),
+            waits("half", because="needs 2 GPUs (2 pods x 1 each), 1 of 4 is free"),
+            waits("thief", because="0 of 4 are free, 1 held for team/half"),
         ],
-        then=[Turn([ends("busy")], [starts("half", 2), waits("thief", because="0 are free of 4")])],
+        then=[Turn([ends("busy")], [starts("half", 2), waits("thief", because="0 of 4 are free")])],
     ),
     Scenario(
         "of two half-bound gangs the first in order gets what the other kept",
@@ -389,7 +389,7 @@ BEGUN = [
                     refused("low-worker-1", "low-worker-2", "low-worker-3"),
                     arrives(pod("more", on="node-2", gpus=1)),
                 ],
-                [waits("low", because="needs 3 GPUs (3 pods x 1 each), 2 are free of 5")],
+                [waits("low", because="needs 3 GPUs (3 pods x 1 each), 2 of 5 are free")],
             ),
             Turn(
                 [

@@ -104,7 +104,7 @@ SCENARIOS = [
         "volcano#2462: minimum 20, room for 8: nobody is bound",
         nodes=nodes(8, gpus=1),
         gangs=[gang("big", workers=20, gpus=1)],
-        expect=[waits("big", because="asks 20 GPUs (20 pods x 1 each), the cluster has 8")],
+        expect=[waits("big", because="asks for 20 GPUs (20 pods x 1 each), but the cluster has 8")],
     ),
     Scenario(
         "volcano#3373: two one-per-node gangs as large as the cluster: one whole, one none",
@@ -112,7 +112,7 @@ SCENARIOS = [
         gangs=[gang("first", workers=100, gpus=1, age=1), gang("second", workers=100, gpus=1)],
         expect=[
             starts("first", 100),
-            waits("second", because="needs 100 GPUs (100 pods x 1 each), 0 are free of 100"),
+            waits("second", because="needs 100 GPUs (100 pods x 1 each), 0 of 100 are free"),
         ],
         then=[Turn([vanishes("first")], [starts("second", 100)])],
     ),
@@ -121,7 +121,7 @@ SCENARIOS = [
         nodes=nodes(2, cores=4),
         others=[pod("busy", on="node-0", cores=4)],
         gangs=[gang("pair", workers=2, cores=4)],
-        expect=[waits("pair", because="needs 8 cores (2 pods x 4 each), 4 are free of 8")],
+        expect=[waits("pair", because="needs 8 cores (2 pods x 4 each), 4 of 8 are free")],
     ),
     Scenario(
         "koordinator#872: two gangs would fill the cluster crosswise: one is whole",
@@ -157,7 +157,7 @@ SCENARIOS = [
                     arrives(pod("taken", on="node-0", gpus=1)),
                     arrives(member("mpi", "worker-0", gpus=1)),
                 ],
-                [waits("mpi", because="0 are free of 2")],
+                [waits("mpi", because="0 of 2 are free")],
             ),
             Turn(
                 after=31.0,
@@ -175,7 +175,7 @@ SCENARIOS = [
         gangs=[gang("mpi", workers=1, gpus=1)],
         expect=[waits("mpi", because="the cluster has no nodes")],
         then=[
-            Turn([arrives(node("node-0", gpus=2))], [waits("mpi", because="0 are free of 2")]),
+            Turn([arrives(node("node-0", gpus=2))], [waits("mpi", because="0 of 2 are free")]),
             Turn([ends("early")], [starts("mpi", 1)]),
         ],
     ),
@@ -191,7 +191,7 @@ SCENARIOS = [
                     arrives(labelled(gang("slow", workers=1, gpus=1), stage="early")),
                     arrives(gang("next", workers=1, gpus=1)),
                 ],
-                [waits("next", because="0 are free of 1")],
+                [waits("next", because="0 of 1 are free")],
             ),
         ],
     ),
@@ -200,7 +200,7 @@ SCENARIOS = [
         nodes=nodes(1, gpus=2),
         others=[pod("a", on="node-0", gpus=2), pod("b", on="node-0", gpus=2)],
         gangs=[gang("etl", workers=2, cores=1), gang("train", workers=1, gpus=1)],
-        expect=[starts("etl", 2), waits("train", because="0 are free of 2")],
+        expect=[starts("etl", 2), waits("train", because="0 of 2 are free")],
     ),
     Scenario(
         "kubernetes#60469: another scheduler took the seat: the gang is placed anew",
@@ -224,8 +224,8 @@ SCENARIOS = [
         ],
         expect=[
             starts("one", 1),
-            waits("two", because="anti-affinity over kubernetes.io/hostname"),
-            waits("pair", because="1 of 2 of its pods find a node"),
+            waits("two", because="same kubernetes.io/hostname that its anti-affinity avoids"),
+            waits("pair", because="only 1 of its 2 pods finds a node"),
         ],
         then=[
             # Its event has not come back, and its pod is counted.
@@ -258,7 +258,7 @@ SCENARIOS = [
         ],
         expect=[
             starts("last", 1),
-            waits("new", because="10 GPUs (capability), 10 are in use", reason=QUOTA),
+            waits("new", because="10 (capability) and 10 are in use", reason=QUOTA),
         ],
     ),
     Scenario(
@@ -389,7 +389,7 @@ SCENARIOS = [
         nodes=nodes(2, gpus=8),
         others=[pod("stranger", on="node-1", gpus=1)],
         gangs=[runs("old", "node-0", gpus=8), gang("new", workers=2, gpus=8, priority=5)],
-        expect=[waits("new", because="7 are free of 16")],
+        expect=[waits("new", because="7 of 16 are free")],
     ),
     Scenario(
         "volcano#5011, volcano#4926: room could be made for all but one of its roles: nobody ends",
@@ -430,7 +430,7 @@ SCENARIOS = [
             Turn([goes("old-worker-0")]),
             Turn(
                 [ends("old-worker-0"), arrives(member("old", "worker-0", gpus=8))],
-                [starts("new", 1), waits("old", because="0 are free of 8")],
+                [starts("new", 1), waits("old", because="0 of 8 are free")],
             ),
             Turn(after=86_400.0),
         ],
@@ -467,7 +467,7 @@ SCENARIOS = [
             runs("old", "node-0", gpus=8, facts={"evictions": 3}),
             gang("new", workers=1, gpus=8, priority=5),
         ],
-        expect=[waits("new", because="0 are free of 8")],
+        expect=[waits("new", because="0 of 8 are free")],
     ),
     Scenario(
         "volcano#5984: one victim is enough: ten are not ended",
@@ -626,8 +626,8 @@ SCENARIOS = [
         gangs=[gang("mpi", workers=2, gpus=1, on=["node-0", "node-0"], deleting=2)],
         expect=[],
         then=[
-            Turn([again("mpi", workers=2, gpus=1)], [waits("mpi", because="0 are free of 2")]),
-            Turn([ends("mpi-worker-0")], [waits("mpi", because="1 is free of 2")]),
+            Turn([again("mpi", workers=2, gpus=1)], [waits("mpi", because="0 of 2 are free")]),
+            Turn([ends("mpi-worker-0")], [waits("mpi", because="1 of 2 is free")]),
             Turn([ends("mpi-worker-1")], [starts("mpi", 2)]),
         ],
     ),
@@ -645,7 +645,7 @@ SCENARIOS = [
         others=[pod("stays", on="node-0", gpus=1)],
         then=[
             Turn([leaves("node-0"), arrives(gang("mpi", workers=2, gpus=1))], [waits("mpi")]),
-            Turn([arrives(node("node-0", gpus=2))], [waits("mpi", because="1 is free of 2")]),
+            Turn([arrives(node("node-0", gpus=2))], [waits("mpi", because="1 of 2 is free")]),
             Turn([ends("stays")], [starts("mpi", 2)]),
         ],
     ),

@@ -73,7 +73,8 @@ SCENARIOS = [
         gangs=[parted("job", 3, 1)],
         expect=[
             waits(
-                "job", because="a part of it sits together: no rack of today's nodes seats 3 pods"
+                "job",
+                because="a part of it sits together: no rack of today's nodes can hold 3 pods",
             )
         ],
     ),

@@ -389,7 +389,7 @@ SCENARIOS = [
         then=[
             Turn(
                 [ends("old-worker-0")],
-                [starts("new", 1), waits("small", because="0 are free of 8;")],
+                [starts("new", 1), waits("small", because="0 of 8 are free;")],
             )
         ],
     ),
@@ -461,7 +461,7 @@ SCENARIOS = [
             ),
             Turn(
                 [ends("old-worker-0")],
-                [starts("newest", 1), waits("new", because="0 are free of 8;")],
+                [starts("newest", 1), waits("new", because="0 of 8 are free;")],
             ),
         ],
     ),

@@ -65,7 +65,7 @@ CAPABILITY = [
             waits(
                 "new",
                 reason=QUOTA,
-                because="queue vision may use 16 GPUs (capability), 12 are in use;"
+                because="but queue vision may use 16 (capability) and 12 are in use;"
                 " it can start when 4 more are free in the queue",
             )
         ],
@@ -94,7 +94,7 @@ CAPABILITY = [
             waits(
                 "big",
                 reason=QUOTA,
-                because="asks 20 GPUs, queue vision may use 16 (capability);"
+                because="asks for 20 GPUs, but queue vision may use 16 (capability);"
                 " ask for less, or raise it",
             )
         ],
@@ -112,7 +112,7 @@ CAPABILITY = [
         expect=[
             starts("a", 2),
             starts("b", 1),
-            waits("c", reason=QUOTA, because="asks 1 GPU, queue cpu may use 0"),
+            waits("c", reason=QUOTA, because="asks for 1 GPU, but queue cpu may use 0"),
         ],
     ),
     Scenario(
@@ -128,8 +128,9 @@ CAPABILITY = [
             waits(
                 "new",
                 reason=QUOTA,
-                because="queue research, of which queue vision is part, may use 12 GPUs"
-                " (capability), 8 are in use; it can start when 4 more are free in queue research",
+                because="queue research, of which queue vision is part, may use 12"
+                " (capability) and 8 are in use; it can start when 4 more are free in queue"
+                " research",
             )
         ],
         then=[Turn([ends("old-worker-0")], [starts("new", 2)])],
@@ -183,7 +184,7 @@ CAPABILITY = [
             waits(
                 "elastic",
                 reason=QUOTA,
-                because="2 pods beyond its minimum: asks 2 GPUs beside",
+                because="2 pods beyond its minimum: asks for 2 GPUs beside",
             ),
         ],
         then=[
@@ -219,7 +220,7 @@ CAPABILITY = [
         nodes=nodes(4, gpus=8),
         queues=[queue("q", gpus=8)],
         gangs=[gang("g", workers=2, gpus=2, queue="q", facts={"min_resources": ((GPU, 12),)})],
-        expect=[waits("g", reason=QUOTA, because="asks 12 GPUs, queue q may use 8")],
+        expect=[waits("g", reason=QUOTA, because="asks for 12 GPUs, but queue q may use 8")],
     ),
     Scenario(
         "and what it needs must be free in the queue",
@@ -264,7 +265,7 @@ CAPABILITY = [
         ],
         expect=[
             starts("mpi", 2),
-            waits("two", reason=QUOTA, because="may use 4 GPUs (capability), 3 are in use"),
+            waits("two", reason=QUOTA, because="may use 4 (capability) and 3 are in use"),
         ],
         then=[
             Turn(
@@ -322,7 +323,7 @@ CAPABILITY = [
                     waits(
                         "old",
                         reason=QUOTA,
-                        because="asks 4 GPUs beside the 4 it has",
+                        because="asks for 4 GPUs beside the 4 it has",
                     ),
                     waits("new", reason=QUOTA, because="8 are in use"),
                 ],
@@ -341,8 +342,8 @@ GUARANTEE = [
             waits(
                 "new",
                 reason=QUOTA,
-                because="asks 12 GPUs, today's nodes have 16, of which 6 are kept for queue vision"
-                " (guarantee); ask for 10 at most, add 2, or lower the guarantee",
+                because="asks for 12 GPUs, but today's nodes have 16, of which 6 are kept for"
+                " queue vision (guarantee); ask for 10 at most, add 2, or lower the guarantee",
             )
         ],
         then=[
@@ -386,8 +387,8 @@ GUARANTEE = [
             waits(
                 "a",
                 reason=QUOTA,
-                because="asks 24 GPUs, queue research, of which queue nlp is part, may use 24"
-                " (capability), of which 8 are kept for queue vision (guarantee); ask for 16 at"
+                because="asks for 24 GPUs, but queue research, of which queue nlp is part, may use"
+                " 24 (capability), of which 8 are kept for queue vision (guarantee); ask for 16 at"
                 " most, raise the capability, or lower the guarantee",
             ),
         ],
@@ -434,7 +435,11 @@ GUARANTEE = [
         queues=[queue("vision", guarantee=8), queue("nlp")],
         gangs=[gang("a", workers=1, gpus=1, queue="nlp")],
         expect=[
-            waits("a", reason=QUOTA, because="asks 1 GPU, today's nodes have 4, and 8 are kept for")
+            waits(
+                "a",
+                reason=QUOTA,
+                because="asks for 1 GPU, but today's nodes have 4, and 8 are kept for",
+            )
         ],
     ),
 ]
@@ -750,7 +755,7 @@ OTHERS = [
         others=[pod("stranger", gpus=4, on="node-0")],
         queues=[queue("vision", guarantee=4), queue("nlp", gpus=4)],
         gangs=[gang("a", workers=1, gpus=4, queue="nlp")],
-        expect=[waits("a", reason=QUOTA, because="4 GPUs are kept for queue vision (guarantee)")],
+        expect=[waits("a", reason=QUOTA, because="4 are kept for queue vision (guarantee)")],
         then=[Turn([ends("stranger")], [starts("a", 1)])],
     ),
     Scenario(

@@ -89,8 +89,8 @@ FORESEEN = [
         gangs=[*RUNNING, job("big", 3, age=9), job("long", 1, lasts=601), job("vague", 1)],
         expect=[
             waits("big", because="about 00:10 UTC"),
-            reserved("long", "waits behind team/big: the room it would take is kept for that"),
-            reserved("vague", "a max runtime that ends before then would let it start now"),
+            reserved("long", "waits behind team/big, for which the free room is kept until"),
+            reserved("vague", "it could start now if its max runtime ended before then"),
         ],
         then=[
             # It ends as it said: the first in line starts, and so does whoever still fits.
@@ -536,7 +536,7 @@ UNKNOWN = [
                     starts("big", 2),
                     gathers("big"),
                     gathers("small", "node-0", overtaken=0),
-                    waits("small", because="0 are free of 2"),
+                    waits("small", because="0 of 2 are free"),
                 ],
             ),
         ],

@@ -102,7 +102,7 @@ ROLES = [
                 facts=roles(ps=2, worker=2),
             )
         ],
-        expect=[waits("tf", because="asks 4 GPUs")],
+        expect=[waits("tf", because="asks for 4 GPUs")],
         then=[Turn([arrives(node("more", gpus=1))], [starts("tf", 4)])],
     ),
     scenario(
@@ -197,8 +197,8 @@ AMOUNTS = [
         expect=[
             waits(
                 "vast",
-                because="asks at least 12 GPUs in all (minResources), the cluster has 8 on today's"
-                " nodes; add 4",
+                because="asks for at least 12 GPUs in all (minResources), but the cluster has 8 on"
+                " today's nodes; add 4",
             )
         ],
         then=[Turn([arrives(node("more", gpus=4))], [starts("vast", 1)])],
@@ -278,7 +278,7 @@ def test_a_gang_that_does_not_come_to_run_says_so_and_is_let_go_whole() -> None:
     assert isinstance(released, Release) and isinstance(wait, Wait)
     assert [uid for uid, _ in released.pods] == ["slow-worker-0", "slow-worker-1"]
     assert released.why == (
-        "1 of 2 pods does not run 30m after they got their nodes: slow-worker-1 on node-1"
+        "1 of 2 pods is not running 30m after they got their nodes: slow-worker-1 on node-1"
         " ImagePullBackOff; all give their nodes back and wait together"
     )
     assert wake_at(view, STEADY) is None
@@ -289,7 +289,7 @@ def test_what_its_own_group_says_counts() -> None:
     assert wake_at(view, STEADY) == 60.0
     released, _ = decide(view, 60.0)
     assert isinstance(released, Release)
-    assert "2 of 2 pods do not run 1m after" in released.why
+    assert "2 of 2 pods are not running 1m after" in released.why
     assert "slow-worker-0 on node-0 has not started" in released.why
 
 
@@ -346,7 +346,7 @@ def test_where_nobody_recreates_its_pods_it_is_only_told() -> None:
     view = starting(recreated=False)
     (wait,) = decide(view, 1800.0)
     assert isinstance(wait, Wait) and wait.verdict.reason is Reason.OVERDUE
-    assert "2 of 2 pods do not run 30m after they got their nodes" in wait.verdict.sentence
+    assert "2 of 2 pods are not running 30m after they got their nodes" in wait.verdict.sentence
     assert wake_at(view, STEADY) is None
     assert decide(view, 3600.0) == []
 

@@ -69,7 +69,8 @@ REQUIRED = [
         gangs=[gang("mpi", workers=3, gpus=8, facts=must(tier=1))],
         expect=[
             waits(
-                "mpi", because="no rack of today's nodes seats 3 pods x 8 GPUs: the largest has 16"
+                "mpi",
+                because="no rack of today's nodes can hold 3 pods x 8 GPUs: the largest has 16",
             )
         ],
         then=[Turn([arrives(*racks(b=3)[2:])], [starts("mpi", on={"b-0": 1, "b-1": 1, "b-2": 1})])],
@@ -80,7 +81,7 @@ REQUIRED = [
         others=[pod("one", on="a-0", gpus=8), pod("two", on="b-3", gpus=8)],
         gangs=[gang("mpi", workers=8, gpus=4, facts=must(tier=1))],
         expect=[
-            waits("mpi", because="no rack has room for 8 pods x 4 GPUs: the best has 24 free of 32")
+            waits("mpi", because="no rack has room for 8 pods x 4 GPUs: the best has 24 of 32 free")
         ],
         then=[Turn([ends("two")], [starts("mpi", on={f"b-{at}": 2 for at in range(4)})])],
     ),
@@ -90,7 +91,9 @@ REQUIRED = [
         others=[pod(f"p{rack}{at}", on=f"{rack}-{at}", gpus=3) for rack in "ab" for at in range(2)],
         gangs=[gang("mpi", workers=3, gpus=3, facts=must(tier=1))],
         expect=[
-            waits("mpi", because="no rack has room for 3 pods x 3 GPUs: the best seats 2 of 3")
+            waits(
+                "mpi", because="no rack has room for 3 pods x 3 GPUs: the best has room for 2 of 3"
+            )
         ],
     ),
     Scenario(
@@ -127,7 +130,7 @@ REQUIRED = [
         "a name that no tier has is said to mean nothing",
         nodes=racks(a=2),
         gangs=[gang("mpi", workers=2, gpus=8, facts=must(tier_name="pod"))],
-        expect=[waits("mpi", because="one domain of tier pod, and nothing says which")],
+        expect=[waits("mpi", because="one domain of tier pod, but nothing says which")],
     ),
     Scenario(
         "a label key makes domains of its own",
@@ -142,7 +145,7 @@ REQUIRED = [
         "a label that no node has",
         nodes=racks(a=2),
         gangs=[gang("mpi", workers=2, gpus=8, facts=must(key="switch"))],
-        expect=[waits("mpi", because="the node label switch, which none of today's nodes has")],
+        expect=[waits("mpi", because="the node label switch, but none of today's nodes has it")],
         then=[
             Turn(
                 [arrives(*(node(f"s{at}", gpus=8, labels={"switch": "1"}) for at in range(2)))],
@@ -154,7 +157,7 @@ REQUIRED = [
         "nodes without any label of a tier are in no domain",
         nodes=[node(f"n{at}", gpus=8) for at in range(4)],
         gangs=[gang("mpi", workers=2, gpus=8, facts=must(tier=1))],
-        expect=[waits("mpi", because="one domain of tier 1 or nearer, and nothing says which")],
+        expect=[waits("mpi", because="one domain of tier 1 or nearer, but nothing says which")],
     ),
     Scenario(
         "racks of one name in two zones are two",
@@ -164,7 +167,7 @@ REQUIRED = [
             for at in range(2)
         ],
         gangs=[gang("mpi", workers=3, gpus=8, facts=must(tier=1))],
-        expect=[waits("mpi", because="no rack of today's nodes seats 3 pods x 8 GPUs")],
+        expect=[waits("mpi", because="no rack of today's nodes can hold 3 pods x 8 GPUs")],
     ),
     Scenario(
         "several roles share the domain, and a launcher's seat is held in it",
@@ -383,7 +386,8 @@ HYPERNODES = [
         expect=[
             starts("five", on={f"n{at}": 1 for at in range(5)}),
             waits(
-                "six", because="no spine of today's nodes seats 6 pods x 8 GPUs: the largest has 40"
+                "six",
+                because="no spine of today's nodes can hold 6 pods x 8 GPUs: the largest has 40",
             ),
         ],
     ),
@@ -410,7 +414,7 @@ HYPERNODES = [
         hypernodes=LEAVES[:1],
         gangs=[gang("mpi", workers=3, gpus=8, facts=must(tier=1))],
         expect=[
-            waits("mpi", because="no HyperNode of tier 1 of today's nodes seats 3 pods x 8 GPUs")
+            waits("mpi", because="no HyperNode of tier 1 of today's nodes can hold 3 pods x 8 GPUs")
         ],
         then=[Turn([arrives(LEAVES[1])], [starts("mpi", on={"n2": 1, "n3": 1, "n4": 1})])],
     ),

@@ -35,22 +35,22 @@ SMALL: Shape = shape(gpus=2, cores=1)
 TABLE = [
     Told(
         Cause.TOO_MANY,
-        "asks 10 GPUs (5 pods x 2 each), the cluster has 8 on today's nodes;"
+        "asks for 10 GPUs (5 pods x 2 each), but the cluster has 8 on today's nodes;"
         " add 2 or ask for 4 pods",
         nodes(4, gpus=2),
         mpi(workers=5, gpus=2),
     ),
     Told(
         Cause.TOO_MANY,
-        "asks 10 GPUs (5 pods x 2 each), the cluster has 8 on today's nodes;"
+        "asks for 10 GPUs (5 pods x 2 each), but the cluster has 8 on today's nodes;"
         " add 2 or ask for 4 pods",
         nodes(4, gpus=2),
         mpi(workers=5, gpus=2, launcher=shape(cores=1)),
     ),
     Told(
         Cause.TOO_MANY,
-        "asks 4 GPUs (2 pods x 2 each), the 1 node it may use has 2 on today's nodes;"
-        " add 2 or ask for 1 pod (1 node is cordoned, 1 node has a taint it does not tolerate:"
+        "asks for 4 GPUs (2 pods x 2 each), but the only one of today's nodes that it may use has"
+        " 2; add 2 or ask for 1 pod (1 node is cordoned, 1 node has a taint it does not tolerate:"
         " team=b:NoSchedule)",
         [
             node("a", gpus=2),
@@ -61,7 +61,7 @@ TABLE = [
     ),
     Told(
         Cause.TOO_MANY,
-        "each pod needs 2 GPUs on one node; today's nodes, even empty, seat 3 of 4",
+        "each pod needs 2 GPUs on one node; today's nodes, even empty, have room for 3 of 4",
         nodes(3, gpus=3),
         mpi(workers=4, gpus=2),
     ),
@@ -79,21 +79,21 @@ TABLE = [
     ),
     Told(
         Cause.BUSY,
-        "needs 8 GPUs (4 pods x 2 each), 6 are free of 8; it can start when 2 more are free",
+        "needs 8 GPUs (4 pods x 2 each), 6 of 8 are free; it can start when 2 more are free",
         nodes(4, gpus=2),
         mpi(workers=4, gpus=2),
         (pod("busy", on="node-1", gpus=2),),
     ),
     Told(
         Cause.BUSY,
-        "needs 2 GPUs, 1 is free of 2; it can start when 1 more is free",
+        "needs 2 GPUs, 1 of 2 is free; it can start when 1 more is free",
         nodes(1, gpus=2),
         mpi(workers=1, gpus=2),
         (pod("busy", on="node-0", gpus=1),),
     ),
     Told(
         Cause.BUSY,
-        "needs 2 GPUs (2 pods x 1 each), 1 is free of 2; it can start when 1 more is free,"
+        "needs 2 GPUs (2 pods x 1 each), 1 of 2 is free; it can start when 1 more is free,"
         " and 1 core",
         nodes(1, gpus=2, cores=2),
         mpi(workers=2, gpus=1, cores=1),
@@ -101,23 +101,25 @@ TABLE = [
     ),
     Told(
         Cause.BUSY,
-        "needs 3 cores (2 pods x 1 each and a seat for 1 launcher), 2.5 are free of 4;"
-        " it can start when 0.5 more are free",
+        "needs 3 cores (2 pods x 1 each and a seat for 1 launcher), 2.5 of 4 are free;"
+        " it can start when 0.5 more are free; on today's nodes the end of all other jobs would not"
+        " be enough",
         nodes(1, gpus=2, cores=4),
         mpi(workers=2, gpus=1, cores=1, launcher=shape(cores=1)),
         (pod("busy", on="node-0", cores=1.5),),
     ),
     Told(
         Cause.BUSY,
-        "needs 12Gi memory (3 pods x 4Gi each), 8Gi are free of 16Gi;"
-        " it can start when 4Gi more are free",
+        "needs 12Gi memory (3 pods x 4Gi each), 8Gi of 16Gi are free;"
+        " it can start when 4Gi more are free; on today's nodes the end of all other jobs would not"
+        " be enough",
         nodes(2, gib=8),
         mpi(workers=3, cores=1, gib=4),
         (pod("busy", on="node-0", gib=8),),
     ),
     Told(
         Cause.BUSY,
-        "needs 4 GPUs (2 ps x 1 and 2 worker x 1), 3 are free of 4;"
+        "needs 4 GPUs (2 ps x 1 and 2 worker x 1), 3 of 4 are free;"
         " it can start when 1 more is free",
         nodes(1, gpus=4),
         mpi(roles={"ps": (2, shape(gpus=1, cores=2)), "worker": (2, shape(gpus=1))}),
@@ -125,21 +127,21 @@ TABLE = [
     ),
     Told(
         Cause.FRAGMENTED,
-        "the pod needs 4 GPUs on one node; the largest free block is 2 (4 free in all)",
+        "the pod needs 4 GPUs on one node; at most 2 are free on any node (4 in all)",
         nodes(2, gpus=4),
         mpi(workers=1, gpus=4),
         (pod("x", on="node-0", gpus=2), pod("y", on="node-1", gpus=2)),
     ),
     Told(
         Cause.FRAGMENTED,
-        "each pod needs 2 GPUs on one node; the free blocks seat 2 of 3 (6 free in all)",
+        "each pod needs 2 GPUs on one node; there is room for 2 of 3 (6 free in all)",
         nodes(2, gpus=4),
         mpi(workers=3, gpus=2),
         (pod("x", on="node-0", gpus=1), pod("y", on="node-1", gpus=1)),
     ),
     Told(
         Cause.FRAGMENTED,
-        "the pod needs 1 GPU and 8 cores on one node; the nodes seat 0 of 1 now",
+        "the pod needs 1 GPU and 8 cores on one node; there is room for 0 of 1",
         nodes(2, gpus=1, cores=8),
         mpi(workers=1, gpus=1, cores=8),
         (pod("gpu", on="node-0", gpus=1, cores=0), pod("cpu", on="node-1", cores=1)),
@@ -171,10 +173,18 @@ TABLE = [
     ),
     Told(
         Cause.NOT_TOGETHER,
-        "2 big x 3 GPUs and 1 core and 2 small x 2 GPUs and 1 core fit one by one but not"
-        " together; more room must come free",
+        "2 big x 3 GPUs and 1 core and 2 small x 2 GPUs and 1 core do not fit together on today's"
+        " nodes, even if all other jobs ended",
         [node("a", gpus=5), node("b", gpus=4), node("c", gpus=1)],
         mpi(roles={"big": (2, BIG), "small": (2, SMALL)}),
+    ),
+    Told(
+        Cause.NOT_TOGETHER,
+        "2 big x 3 GPUs and 1 core and 2 small x 2 GPUs and 1 core fit one by one but not"
+        " together; more room must come free",
+        [node("a", gpus=5), node("b", gpus=5), node("c", gpus=1)],
+        mpi(roles={"big": (2, BIG), "small": (2, SMALL)}),
+        (pod("x", on="b", gpus=1),),
     ),
     Told(
         Cause.NOT_TOGETHER,

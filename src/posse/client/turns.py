@@ -49,9 +49,9 @@ def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, i
     verdict = _verdict(group)
     unknown = any(w in verdict for w in _WITH_TIME) and not any(t in verdict for t in _TOLD)
     if _PLACE.search(verdict):
-        return "When it starts, nobody can know yet." if unknown else ""
+        return "Nobody can know yet when it will start." if unknown else ""
     place = f"It is number {uids.index(group.metadata.uid) + 1} of {len(uids)}"
-    when = "; when it starts, nobody can know yet" if unknown else ""
+    when = "; nobody can know yet when it will start" if unknown else ""
     return f"{place} that wait in queue {_queue(group)}{when}."
 
 

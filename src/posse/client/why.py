@@ -61,7 +61,8 @@ def explain(
         return Explanation(_finished(job, manifest, pods), True)
     if job.status == "RUNNING":
         count = len(job.instances)
-        return Explanation(f"{name} is not waiting: all {count} of its pods run.", True)
+        its = "its pod is" if count == 1 else f"its {count} pods are"
+        return Explanation(f"{name} is not waiting: {its} running.", True)
     if job.status == "QUEUING":
         return Explanation(f"{name} is suspended; resume it to let it start.", True)
     verdict = _group_verdict(group)

@@ -46,6 +46,6 @@ def is_selector(text: str) -> bool:
 def _names(text: str) -> list[str]:
     names = [name for part in text.split(",") if (name := part.strip())]
     for name in names:
-        if problems := dns_label_problems(name):
-            raise SelectorError(f"{name!r} is no namespace: {problems[0]}")
+        if dns_label_problems(name):
+            raise SelectorError(f"{name!r} is neither the name of a namespace nor a label selector")
     return names

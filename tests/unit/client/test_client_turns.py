@@ -8,7 +8,7 @@ import pytest
 from posse.client.turns import turn
 from posse.objects.groups import PodGroup
 
-NEEDS = "needs 8 GPUs, 0 are free of 8; it can start when 8 more are free"
+NEEDS = "needs 8 GPUs, 0 of 8 are free; it can start when 8 more are free"
 
 
 def group(
@@ -60,7 +60,7 @@ def test_the_line_is_of_those_that_wait_their_turn(others: list[PodGroup], says:
     ("verdict", "unknown"),
     [
         (NEEDS, True),
-        ("waits behind ns/big: the room it would take is kept for that", True),
+        ("waits behind ns/big, for which the free room is kept", True),
         (f"{NEEDS}; expected to start at about 14:05 UTC", False),
         (f"{NEEDS}; when it starts is unknown: 1 job states no max runtime", False),
     ],
@@ -73,7 +73,7 @@ def test_that_nobody_can_know_is_said_once(verdict: str, unknown: bool) -> None:
 @pytest.mark.parametrize(
     ("verdict", "added"),
     [
-        (f"{NEEDS}; number 2 in queue default", "When it starts, nobody can know yet."),
+        (f"{NEEDS}; number 2 in queue default", "Nobody can know yet when it will start."),
         (f"{NEEDS}; expected to start at about 14:05 UTC; number 2 in queue default", ""),
     ],
 )
@@ -85,9 +85,9 @@ def test_a_place_that_the_verdict_tells_is_not_told_twice(verdict: str, added: s
 @pytest.mark.parametrize(
     "never",
     [
-        "asks 10 GPUs, the cluster has 8 on today's nodes; add 2",
+        "asks for 10 GPUs, but the cluster has 8 on today's nodes; add 2",
         "no node matches selector gpu=h100",
-        "asks 6 GPUs, queue q may use 4 (capability); ask for less, or raise it",
+        "asks for 6 GPUs, but queue q may use 4 (capability); ask for less, or raise it",
     ],
 )
 def test_whom_no_waiting_helps_is_in_no_line(never: str) -> None:

@@ -108,9 +108,9 @@ QUOTA = 'pods "train-worker-0" is forbidden: exceeded quota: team'
         ),
         (
             [pod(0)],
-            group("Reserved", "waits behind ns/big: the room it would take is kept for that"),
+            group("Reserved", "waits behind ns/big, for which the free room is kept"),
             [],
-            "train waits behind ns/big: the room it would take is kept for that",
+            "train waits behind ns/big, for which the free room is kept",
         ),
         (
             [pod(0)],

@@ -351,7 +351,7 @@ async def test_one_that_came_back_has_as_much_time_to_run_as_any_other(rig: Rig)
         assert len(rig.bound_of("train")) == 2
         await rig.until(lambda: not rig.bound_of("train"), within=30)
         await rig.settle()
-        assert "do not run 5m after" in dict(rig.events("train"))["GangReleased"]
+        assert "are not running 5m after" in dict(rig.events("train"))["GangReleased"]
 
 
 # -- what is written -----------------------------------------------------------------------------

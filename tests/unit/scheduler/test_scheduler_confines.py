@@ -116,7 +116,7 @@ def test_where_pods_of_a_queue_go(affinity: Any, members: int, nodes: list[str])
 @pytest.mark.parametrize(
     ("affinity", "members", "why"),
     [
-        (on(["a"]), 2, "the 1 node it may use has 8"),
+        (on(["a"]), 2, "the only one of today's nodes that it may use has 8"),
         (
             on(["nowhere"]),
             1,

@@ -102,12 +102,15 @@ def test_whether_a_queue_keeps_its_order(strategy: str, fifo: bool) -> None:
     ("like", "why"),
     [
         ({"capability": {"cpu": "much"}}, "spec.capability[cpu]: 'much' "),
-        ({"deserved": {GPU: "-1"}}, f"spec.deserved[{GPU}]: '-1' is less than nothing"),
+        ({"deserved": {GPU: "-1"}}, f"spec.deserved[{GPU}]: '-1' is negative"),
         ({"guarantee": {"resource": {"memory": "1Q"}}}, "spec.guarantee.resource[memory]: '1Q' "),
         ({"weight": 0}, "spec.weight: 0 is less than 1"),
         ({"dequeueStrategy": "lifo"}, "spec.dequeueStrategy: 'lifo' is neither fifo nor traverse"),
         ({"allowed": "team=("}, f"metadata.annotations[{NAMESPACES}]: "),
-        ({"allowed": "Team A"}, f"metadata.annotations[{NAMESPACES}]: 'Team A' is no namespace"),
+        (
+            {"allowed": "Team A"},
+            f"metadata.annotations[{NAMESPACES}]: 'Team A' is neither the name of a namespace",
+        ),
     ],
 )
 def test_a_queue_that_cannot_be_read_takes_nothing_new(like: Object, why: str) -> None:
@@ -140,7 +143,7 @@ async def test_a_gang_beyond_its_queue_waits_and_says_which_quota(rig: Rig) -> N
         assert rig.bound_of("b") == {}
         assert reason(rig, "b") == "QueueQuotaExceeded"
         assert sentence(rig, "b").startswith(
-            "queue vision may use 4 GPUs (capability), 4 are in use;"
+            "needs 4 GPUs, but queue vision may use 4 (capability) and 4 are in use;"
             " it can start when 4 more are free in the queue"
         )
         for name in ("a-0", "a-1"):

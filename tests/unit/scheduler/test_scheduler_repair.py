@@ -409,7 +409,7 @@ async def test_a_least_amount_beyond_the_cluster_starts_nobody(rig: Rig) -> None
         await rig.settle()
         assert rig.bound_of("vast") == {}
         says = rig.api.condition("podgroups", "vast", "Unschedulable")
-        assert "asks at least 8 GPUs in all (minResources)" in says["message"]
+        assert "asks for at least 8 GPUs in all (minResources)" in says["message"]
 
 
 # -- from its nodes to running -------------------------------------------------------------------
@@ -435,7 +435,7 @@ async def test_a_gang_that_does_not_come_to_run_is_released_whole_and_says_why(r
         await rig.settle()
         why = dict(rig.events("stuck"))["GangReleased"]
         assert why.startswith(
-            f"1 of 2 pods does not run 5m after they got their nodes: stuck-1 on {where}"
+            f"1 of 2 pods is not running 5m after they got their nodes: stuck-1 on {where}"
             " ImagePullBackOff"
         )
 
@@ -449,7 +449,7 @@ async def test_pods_that_nobody_recreates_stay_and_their_group_says_why(rig: Rig
     async with rig.running(policy=STEADY):
         await rig.settle(400)
         assert len(rig.bound_of("stuck")) == 2
-        assert "2 of 2 pods do not run 5m after" in dict(rig.events("stuck"))["StartTimeout"]
+        assert "2 of 2 pods are not running 5m after" in dict(rig.events("stuck"))["StartTimeout"]
 
 
 @pytest.mark.looptime

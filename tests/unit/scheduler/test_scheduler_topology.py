@@ -150,7 +150,7 @@ async def test_a_gang_sits_in_one_rack_or_says_that_none_has_room() -> None:
         assert set(rig.bound_of("pair").values()) == {"b0", "b1"}
         assert not rig.bound_of("three")
         told = rig.api.get("podgroups", "three")["status"]["conditions"][0]["message"]
-        assert "no rack of today's nodes seats 3 pods x 2 GPUs: the largest has 4" in told
+        assert "no rack of today's nodes can hold 3 pods x 2 GPUs: the largest has 4" in told
 
 
 @pytest.mark.looptime

@@ -223,7 +223,7 @@ class Company:
             return self._count(everywhere, 1, speaks, users, single=False)
 
         users = self._tally(("claim", claim), tally)
-        return Rule(f"are out, for another pod uses {claim}", users, ~_any(users), True)
+        return Rule(f"are out because another pod uses {claim}", users, ~_any(users), True)
 
     def _port(self, port: HostPort) -> Rule:
         def speaks(other: Member) -> bool:
@@ -238,7 +238,7 @@ class Company:
 
     def _avoid(self, member: Member, term: PodTerm) -> Rule:
         near = self._near(term)
-        why = f"are near a pod that its anti-affinity over {term.key} avoids"
+        why = f"have a pod in the same {term.key} that its anti-affinity avoids"
         return Rule(why, near, ~_any(near), near.speaks(member))
 
     def _repelled(self, member: Member, term: PodTerm) -> Rule:
@@ -249,7 +249,7 @@ class Company:
             return self._over(term.key, speaks, self._neighbours.owners(term))
 
         owners = self._tally(("owns", term), tally)
-        why = f"are near a pod whose anti-affinity over {term.key} avoids it"
+        why = f"have a pod in the same {term.key} whose anti-affinity avoids it"
         return Rule(why, owners, ~_any(owners), owners.speaks(member))
 
     def _joined(self, member: Member, joins: tuple[PodTerm, ...]) -> Iterator[Rule]:
@@ -259,7 +259,7 @@ class Company:
         for term, tally in zip(joins, tallies, strict=True):
             inside = tally.ids >= 0
             left = inside if first else inside & (tally.here() > 0)
-            why = f"have no pod near that its affinity over {term.key} asks for"
+            why = f"have no pod in the same {term.key} that its affinity asks for"
             yield Rule(why, tally, left, first, alone=False)
 
     def _spread(self, member: Member, spreads: tuple[Spread, ...]) -> Iterator[Rule]:

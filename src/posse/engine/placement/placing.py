@@ -70,8 +70,8 @@ def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
     worst = short[0]
     verdict = Verdict(
         Reason.UNSCHEDULABLE,
-        f"asks at least {words(worst.resource, worst.asked)} in all (minResources), the cluster has"
-        f" {amount(worst.resource, worst.total)} on today's nodes;"
+        f"asks for at least {words(worst.resource, worst.asked)} in all (minResources), but the"
+        f" cluster has {amount(worst.resource, worst.total)} on today's nodes;"
         f" add {amount(worst.resource, worst.asked - worst.total)}",
         Cause.TOO_MANY,
         short,

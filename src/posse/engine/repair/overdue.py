@@ -43,8 +43,8 @@ def let_go_overdue(view: View, policy: Policy, now: float) -> Iterator[Release]:
         first = next((member for member in idle if member.facts.trouble), idle[0])
         where = view.columns.names[first.row]
         why = (
-            f"{len(idle)} of {count(len(seated), 'pod')} {'does' if len(idle) == 1 else 'do'} not"
-            f" run {lasting(_limit(gang, policy))} after they got their nodes:"
+            f"{len(idle)} of {count(len(seated), 'pod')} {'is' if len(idle) == 1 else 'are'} not"
+            f" running {lasting(_limit(gang, policy))} after they got their nodes:"
             f" {first.facts.name.rpartition('/')[2]} on {where}"
             f" {first.facts.trouble or 'has not started'}"
         )

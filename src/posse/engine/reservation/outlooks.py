@@ -67,7 +67,7 @@ def waits_behind(view: View, shortfall: Shortfall) -> Verdict | None:
         return None
     names = sorted(shortfall.behind)
     some = ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-    sentence = f"waits behind {some}: the room it would take is kept for that"
+    sentence = f"waits behind {some}, for which the free room is kept"
     dates = [
         held.starts_at
         for held in view.reservations.by_queue.values()
@@ -75,8 +75,9 @@ def waits_behind(view: View, shortfall: Shortfall) -> Verdict | None:
     ]
     if len(dates) == len(names):
         first = min(dates)
-        sentence += f", expected to start {about(first, view.now)}; a max runtime that ends before"
-        sentence += " then would let it start now"
+        they = "it starts" if len(names) == 1 else "they start"
+        sentence += f" until {they} {about(first, view.now)}; it could start now if its max runtime"
+        sentence += " ended before then"
     return Verdict(Reason.RESERVED, sentence, surplus=shortfall.surplus)
 
 

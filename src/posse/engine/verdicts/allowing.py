@@ -15,22 +15,22 @@ def not_now(limit: Limit, queue: str) -> Verdict:
     """It can start when others in the queue, or in the cluster, have ended."""
     resource = limit.resource
     missing = limit.asked - limit.room
+    needs = f"needs {words(resource, limit.asked)}"
     when = f"it can start when {amount(resource, missing)} more {are(resource, missing)} free"
     if limit.queue is None:
         kept = limit.free - limit.room
         where = f" in queue {limit.inside}" if limit.inside else ""
         sentence = (
-            f"{words(resource, kept)} {are(resource, kept)} kept for"
-            f" {_queues(limit.keepers)} (guarantee),"
-            f" {amount(resource, limit.free)} {are(resource, limit.free)} free{where};"
-            f" {when}{where}"
+            f"{needs}, {amount(resource, limit.free)} {are(resource, limit.free)} free{where},"
+            f" but {amount(resource, kept)} {are(resource, kept)} kept for"
+            f" {_queues(limit.keepers)} (guarantee); {when}{where}"
         )
     else:
         binding = limit.queue.name
         where = "the queue" if binding == queue else f"queue {binding}"
         sentence = (
-            f"{_whose(binding, queue)} may use {words(resource, limit.most)} (capability),"
-            f" {amount(resource, limit.used)} {are(resource, limit.used)} in use;"
+            f"{needs}, but {_whose(binding, queue)} may use {amount(resource, limit.most)}"
+            f" (capability) and {amount(resource, limit.used)} {are(resource, limit.used)} in use;"
             f" {when} in {where}"
         )
     short = Shortage(resource, limit.asked, max(0, limit.room), limit.most or limit.free)
@@ -42,7 +42,7 @@ def never(ceiling: Ceiling, has: int, queue: str) -> Verdict:
     resource = ceiling.resource
     asked = ceiling.asked - has
     beside = f" beside the {amount(resource, has)} it has" if has else ""
-    what = f"asks {words(resource, asked)}{beside}"
+    what = f"asks for {words(resource, asked)}{beside}"
     most = max(0, ceiling.most - has)
     less = f"ask for {amount(resource, most)} at most" if most else ""
     kept = f"{amount(resource, ceiling.kept)} {are(resource, ceiling.kept)}"
@@ -50,17 +50,17 @@ def never(ceiling: Ceiling, has: int, queue: str) -> Verdict:
     if ceiling.queue is None:
         missing = amount(resource, ceiling.asked - ceiling.most)
         sentence = (
-            f"{what}, today's nodes have {amount(resource, ceiling.has)}, {kept}"
+            f"{what}, but today's nodes have {amount(resource, ceiling.has)}, {kept}"
             f" kept for {_queues(ceiling.keepers)} (guarantee);"
             f" {_either(less, f'add {missing}', 'lower the guarantee')}"
         )
     else:
         whose = f"{_whose(ceiling.queue.name, queue)} may use {amount(resource, ceiling.has)}"
         if not ceiling.kept:
-            sentence = f"{what}, {whose} (capability); ask for less, or raise it"
+            sentence = f"{what}, but {whose} (capability); ask for less, or raise it"
         else:
             sentence = (
-                f"{what}, {whose} (capability), {kept}"
+                f"{what}, but {whose} (capability), {kept}"
                 f" kept for {_queues(ceiling.keepers)} (guarantee);"
                 f" {_either(less, 'raise the capability', 'lower the guarantee')}"
             )

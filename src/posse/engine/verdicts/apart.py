@@ -90,9 +90,12 @@ class _Together:
         short = self._short(_if_empty)
         if short is None:
             return None
-        what = f"{self.whose}no {self.noun} of today's nodes seats {_asked(self.asks)}:"
+        what = f"{self.whose}no {self.noun} of today's nodes can hold {_asked(self.asks)}:"
         what += " the largest "
         what += self._numbers(short, "has", short.total)
+        waiting = [ask for ask in self.asks if not ask.demand.announced]
+        if short.seats and waiting == [short.ask] and not self.whose:
+            what += f"; ask for {count(short.seats, 'pod')}, or allow more than one {self.noun}"
         return Cause.TOO_FAR, what, (self._shortage(short),)
 
     def now(self) -> Told | None:
@@ -109,7 +112,7 @@ class _Together:
         what += self._numbers(short, "has", short.free)
         resource = by_gravity(short.ask.seating)[0][0]
         if short.free < short.ask.number * short.ask.seating.asked[resource]:
-            what += f" free of {amount(resource, short.total)}"
+            what += f" of {amount(resource, short.total)} free"
         return Cause.APART, what, (self._shortage(short),)
 
     @property
@@ -147,7 +150,7 @@ class _Together:
         resource, one = by_gravity(short.ask.seating)[0]
         if there < short.ask.number * one:
             return f"{has} {amount(resource, there)}"
-        return f"seats {short.seats} of {short.ask.number}"
+        return f"{has} room for {short.seats} of {short.ask.number}"
 
     def _shortage(self, short: _Best) -> Shortage:
         resource, one = by_gravity(short.ask.seating)[0]
@@ -177,10 +180,10 @@ def _unknown(request: Topology) -> str:
     if request.key:
         return (
             f"its pods must share one value of the node label {request.key},"
-            " which none of today's nodes has"
+            " but none of today's nodes has it"
         )
     tier = request.tier_name or f"{request.tier} or nearer"
     return (
-        f"its pods must sit in one domain of tier {tier}, and nothing says which of today's nodes"
-        " are; label the nodes, or create HyperNodes"
+        f"its pods must sit in one domain of tier {tier}, but nothing says which of today's nodes"
+        " form one; label the nodes, or create HyperNodes"
     )

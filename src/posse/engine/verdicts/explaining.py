@@ -10,6 +10,7 @@ A place in line is told to the first few of each queue, in the words they were t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -26,6 +27,7 @@ from posse.engine.placement.relating import why_not
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import waits_for_room
+from posse.engine.reservation.heads import fixed
 from posse.engine.reservation.outlooks import outlook, place_of, waits_behind
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.verdicts.apart import Apart
@@ -42,6 +44,9 @@ from posse.engine.verdicts.wording import (
     with_number,
 )
 from posse.engine.view import View
+
+# Where the end of others would help, if anything did.
+_FOR_WANT_OF_ROOM = (Cause.BUSY, Cause.FRAGMENTED, Cause.APART)
 
 
 def explain(view: View, policy: Policy) -> Iterator[Wait]:
@@ -137,6 +142,7 @@ def _besides(quota: Quota, never: Told) -> Verdict:
     """A quota stands against it now, but today's nodes do for good."""
     cause, sentence, _ = never
     allowed, _, _ = quota.verdict.sentence.partition("; it can start when ")
+    allowed = allowed.partition(", ")[2].removeprefix("but ")  # what it needs is told already
     return replace(quota.verdict, sentence=f"{sentence}; besides, {allowed}", cause=cause)
 
 
@@ -159,6 +165,12 @@ class _Story:
         resources = {resource for ask in self.asks for resource in ask.seating.asked}
         self.numbers = [self._shortage(resource) for resource in sorted(resources, key=gravity)]
 
+    @cached_property
+    def hopeless(self) -> bool:
+        """Whether it was ruled out, as nodes are today, that it starts once all others ended."""
+        first = self.shortfall.first() if self.shortfall.proven else None
+        return first is not None and self.shortfall.hopeless == fixed(self.view, first)
+
     def verdict(self) -> Verdict:
         cause, sentence, short = (
             self.never()
@@ -168,6 +180,8 @@ class _Story:
             or self._in_company()
             or self._not_together()
         )
+        if self.hopeless and cause in _FOR_WANT_OF_ROOM:
+            sentence += "; on today's nodes the end of all other jobs would not be enough"
         if self.shortfall.surplus:
             beyond = sum(ask.number for ask in self.asks)
             loose = any(gang.facts and gang.facts.loose for gang in self.shortfall.gangs.values())
@@ -230,14 +244,16 @@ class _Story:
         asking = self._asking(worst.resource)
         ask = asking[0]
         usable = len(self.usable[id(ask)])
-        whose = "the cluster has"
-        if usable < len(self.columns.by_name()):
-            verb = "has" if usable == 1 else "have"
-            whose = f"the {count(usable, 'node')} it may use {verb}"
+        total = amount(worst.resource, worst.total)
+        has = f"the cluster has {total} on today's nodes"
+        if usable == 1 < len(self.columns.by_name()):
+            has = f"the only one of today's nodes that it may use has {total}"
+        elif usable < len(self.columns.by_name()):
+            has = f"the {usable} of today's nodes that it may use have {total}"
         missing = amount(worst.resource, worst.asked - worst.total)
         what = (
-            f"asks {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
-            f" {whose} {amount(worst.resource, worst.total)} on today's nodes; add {missing}"
+            f"asks for {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
+            f" but {has}; add {missing}"
         )
         fewer = int(self.if_empty[id(ask)].sum())
         if [each for each in self.asks if not each.demand.announced] == [ask]:
@@ -251,7 +267,7 @@ class _Story:
                 resource, one = by_gravity(ask.seating)[0]
                 what = (
                     f"{each(self.asks, ask)} needs {words(resource, one)} on one node;"
-                    f" today's nodes, even empty, seat {seats} of {ask.number}"
+                    f" today's nodes, even empty, have room for {seats} of {ask.number}"
                 )
                 return Cause.TOO_MANY, what + self._out(ask), (self._shortage(resource),)
         return None
@@ -267,8 +283,8 @@ class _Story:
         missing = worst.asked - worst.free
         what = (
             f"needs {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
-            f" {amount(worst.resource, worst.free)} {are(worst.resource, worst.free)} free"
-            f" of {amount(worst.resource, worst.total)}{self._held(worst.resource)};"
+            f" {amount(worst.resource, worst.free)} of {amount(worst.resource, worst.total)}"
+            f" {are(worst.resource, worst.free)} free{self._held(worst.resource)};"
             f" it can start when {amount(worst.resource, missing)} more"
             f" {are(worst.resource, missing)} free"
         )
@@ -288,16 +304,18 @@ class _Story:
                 if int((here // one).sum()) >= ask.number:
                     continue
                 what = f"{each(self.asks, ask)} needs {words(resource, one)} on one node; "
-                if int(here.max()) < one:
-                    what += f"the largest free block is {amount(resource, int(here.max()))}"
+                most, free_in_all = int(here.max()), amount(resource, int(here.sum()))
+                if most < one:
+                    what += f"at most {amount(resource, most)} {are(resource, most)} free on any"
+                    what += f" node ({free_in_all} in all)"
                 else:
-                    what += f"the free blocks seat {seats} of {ask.number}"
-                what += f" ({amount(resource, int(here.sum()))} free in all)"
+                    what += f"there is room for {seats} of {ask.number}"
+                    what += f" ({free_in_all} free in all)"
                 short = (self._shortage(resource),)
                 return Cause.FRAGMENTED, what + self._held(resource) + self._out(ask), short
             what = (
                 f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node;"
-                f" the nodes seat {seats} of {ask.number} now"
+                f" there is room for {seats} of {ask.number}"
             )
             return Cause.FRAGMENTED, what + self._out(ask), ()
         return None
@@ -308,17 +326,19 @@ class _Story:
                 continue
             seated, reasons = why_not(self.view, ask.demand, ask.number)
             if seated < ask.number and reasons:
-                whose = "its pods" if len(self.asks) == 1 else f"its {ask.role} pods"
+                noun = "pod" if len(self.asks) == 1 else f"{ask.role} pod"
                 told = "; ".join(
                     f"{count(number, 'node')} {with_number(why, number)}" for number, why in reasons
                 )
-                what = f"{seated} of {ask.number} of {whose} find a node: {told}"
+                what = f"{_found(seated, ask.number, noun)}: {told}"
                 return Cause.COMPANY, what + self._out(ask), ()
         return None
 
     def _not_together(self) -> Told:
         roles = " and ".join(f"{a.number} {a.role} x {all_of(a.seating)}" for a in self.asks)
-        if self.shortfall.proven:
+        if self.hopeless:
+            what = f"{roles} do not fit together on today's nodes, even if all other jobs ended"
+        elif self.shortfall.proven:
             what = f"{roles} fit one by one but not together; more room must come free"
         else:
             what = f"no placement found for {roles} together; it is tried again as room comes"
@@ -364,6 +384,15 @@ class _Story:
     def _out(self, ask: Ask) -> str:
         bars = self._bars(ask)
         return f" ({out(ask.seating, bars)})" if bars else ""
+
+
+def _found(seated: int, number: int, noun: str) -> str:
+    """`only 4 of its 5 pods find a node`."""
+    if number == 1:
+        return f"its {noun} finds no node"
+    if not seated:
+        return f"none of its {number} {noun}s finds a node"
+    return f"only {seated} of its {number} {noun}s {'finds' if seated == 1 else 'find'} a node"
 
 
 def _of(seating: Seating, amounts: Ints, resource: str) -> Ints:

@@ -8,11 +8,11 @@ from posse.scheduler.reading.quarantine import Unreadable
 
 
 def read_units(resource: str, amount: Amount, field: str) -> int:
-    """Unreadable where that is no quantity, or less than nothing."""
+    """Unreadable where that is no quantity, or negative."""
     try:
         units = base_units(resource, amount, field)
     except QuantityError as error:
         raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
     if units < 0:
-        raise Unreadable(field, f"{amount!r} is less than nothing")
+        raise Unreadable(field, f"{amount!r} is negative")
     return units

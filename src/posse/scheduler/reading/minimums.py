@@ -68,5 +68,5 @@ def _duration(annotations: Mapping[str, str], key: str) -> float | None:
     except ValueError as error:
         raise Unreadable(f"metadata.annotations[{key}]", str(error)) from error
     if seconds < 0:
-        raise Unreadable(f"metadata.annotations[{key}]", f"{text!r} is less than nothing")
+        raise Unreadable(f"metadata.annotations[{key}]", f"{text!r} is negative")
     return seconds

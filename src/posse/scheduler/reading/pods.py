@@ -248,7 +248,7 @@ def read_requests(spec: PodSpec) -> Requests:
 def requests(amounts: dict[str, int], field: str = "requests") -> Requests:
     for resource, amount in amounts.items():
         if amount < 0:
-            raise Unreadable(f"{field}[{resource}]", f"{amount} is less than nothing")
+            raise Unreadable(f"{field}[{resource}]", f"{amount} is negative")
     return requests_of(amounts)
 
 
