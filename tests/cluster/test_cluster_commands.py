@@ -170,6 +170,9 @@ def test_a_wait_that_is_in_vain_ends_with_a_code_of_its_own(empty: Commands) -> 
         ("posse submit mpi --name=x --priority=none --workers=2 c", 1, "priority class none"),
         ("posse list --nope", 2, "unknown flag: --nope"),
         ("posse up --simulate 3 --gpus 2", 1, "--simulate 4, not 3"),
+        ("posse up --simulate 0", 2, "--simulate must be 1 or more, not 0"),
+        ("posse up --simulate 4 --gpus -1", 2, "--gpus must be 0 or more, not -1"),
+        ("posse up --simulate 4 --memory lots", 2, "status.capacity[memory]"),
         ("posse list --context nope", 5, "no context 'nope'"),
     ],
 )

@@ -13,6 +13,7 @@ from posse.local.apiserver.goyaml import YamlError, load_all
 from posse.local.node.manifests import DEFAULT_CPUS, DEFAULT_MEMORY
 from posse.local.node.naming import node_name
 from posse.local.supervisor import lifeline
+from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.home import Home
 from posse.local.supervisor.options import Options
 from posse.local.supervisor.starting import Started, foreground
@@ -23,7 +24,7 @@ DEEPEST = 100
 
 
 @verb("up")
-@click.option("--simulate", type=int, default=0, metavar="N", help="N nodes that run nothing.")
+@click.option("--simulate", type=int, default=None, metavar="N", help="N nodes that run nothing.")
 @click.option("--gpus", type=int, default=0, metavar="G", help="GPUs of each node.")
 @click.option("--cpus", default=DEFAULT_CPUS, metavar="C", help="CPUs of each node.")
 @click.option("--memory", default=DEFAULT_MEMORY, metavar="M", help="Memory of each node.")
@@ -47,7 +48,7 @@ DEEPEST = 100
 @switch("--no-select", help="Do not select the context `posse` in the kubeconfig.")
 def up(
     app: App,
-    simulate: int,
+    simulate: int | None,
     gpus: int,
     cpus: str,
     memory: str,
@@ -67,9 +68,11 @@ def up(
     posse up --simulate 4 --gpus 2     four nodes of two GPUs each that run nothing
     """
     kubeconfig = Path(app.options.kubeconfig) if app.options.kubeconfig else None
+    if simulate is not None and simulate < 1:
+        raise click.UsageError(f"--simulate must be 1 or more, not {simulate}")
     here = not simulate and not nodes_file
     options = Options(
-        simulate=simulate,
+        simulate=simulate or 0,
         gpus=gpus,
         cpus=cpus,
         memory=memory,
@@ -81,6 +84,10 @@ def up(
         port=port,
         metrics_port=metrics_port,
     )
+    try:
+        options.check()
+    except ClusterError as error:
+        raise click.UsageError(str(error)) from error
     home, world = Home.find(), World.real()
     if in_front:
         asyncio.run(
