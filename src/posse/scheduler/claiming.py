@@ -74,6 +74,19 @@ class Claimer:
             if (pod := self._pod_of(seat.uid)) is not None and pod.spec.volumes
         )
 
+    def awaited(self, seats: Sequence[Seat]) -> str:
+        """What these pods wait for, as a sentence without a subject."""
+        nodes: dict[str, str] = {}
+        for seat in seats:
+            pod = self._pod_of(seat.uid)
+            for claim in () if pod is None else self._shelves.waiting(pod):
+                nodes.setdefault(claim.metadata.name, seat.node)
+        if not nodes:
+            return ""
+        first, node = next(iter(nodes.items()))
+        others = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+        return f"waits for the volume of claim {first} on node {node}{others}; its room is kept"
+
     async def claim(self, seats: Sequence[Seat]) -> str:
         """See to all claims of these pods; why that did not succeed, or nothing."""
         errands: dict[Key, _Errand] = {}

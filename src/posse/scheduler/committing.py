@@ -84,6 +84,10 @@ class Outbox(Protocol):
         """
         ...
 
+    def errand(self, gang: str, what: str) -> None:
+        """What is seen to before anybody is bound, which may take minutes; "" when it is over."""
+        ...
+
     def failed(self, gang: str, why: str, uids: Sequence[str], *, begun: bool) -> None:
         """The API server would not do it to these pods; others of the gang may be bound."""
         ...
@@ -176,7 +180,9 @@ class Committer:
 
     async def _claim(self, order: Order, start: Start) -> None:
         assert self._claimer is not None
+        self._outbox.errand(start.gang, self._claimer.awaited(start.seats))
         why = await self._claimer.claim(start.seats)
+        self._outbox.errand(start.gang, "")
         if not why:
             self._enqueue(msgspec.structs.replace(order, claimed=True))
             return

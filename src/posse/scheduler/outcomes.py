@@ -90,6 +90,9 @@ class Outcomes:
         _log.info("%s: not started: %s", gang, why)
         self._inbox.post(lambda: self._withhold(gang, why, awaited, _STALE))
 
+    def errand(self, gang: str, what: str) -> None:
+        self._inbox.post(lambda: self._reader.errand(gang, what))
+
     def failed(self, gang: str, why: str, uids: Sequence[str], *, begun: bool) -> None:
         _log.warning("%s: %s", gang, why)
         now = self._world.monotonic()

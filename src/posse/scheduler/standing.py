@@ -96,6 +96,8 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
     if back := muster.withheld or muster.setback:
         return Waiting(NOT_BOUND, NOT_BOUND, back)
+    if muster.errand:
+        return Waiting(Reason.RESERVED.value, Reason.RESERVED.value, muster.errand)
     if verdict is None:
         return None
     sentence = verdict.sentence

@@ -163,6 +163,30 @@ async def test_claims_of_a_gang_get_their_nodes_together_and_binds_wait_for_them
     rig.check()
 
 
+async def test_who_waits_for_volumes_says_so_until_they_are_there(rig: Rig) -> None:
+    hosts(rig, 2)
+    rig.api.put("storageclasses", late())
+    for at in range(2):
+        rig.api.put("persistentvolumeclaims", claim(f"data-{at}"))
+    gang(rig, 2)
+    async with rig.running():
+        await rig.until(lambda: says(rig, "g-1").startswith("waits for the volume of claim data-0"))
+        assert (reason(rig, "g-1"), says(rig, "g-1")) == (
+            "Reserved",
+            f"waits for the volume of claim data-0 on node {selected(rig)['data-0']} and 1 more;"
+            " its room is kept",
+        )
+        for name in selected(rig):
+            provision(rig, name)
+        await rig.until(lambda: len(rig.bound_of("g")) == 2)
+        await rig.until(lambda: rig.api.get("podgroups", "g")["status"]["phase"] == "Running")
+        told = rig.api.get("podgroups", "g")["status"]["conditions"]
+    assert {each["type"]: each["status"] for each in told} == {
+        "Scheduled": "True",
+        "Unschedulable": "False",
+    }
+
+
 async def test_others_start_while_volumes_are_made(rig: Rig) -> None:
     hosts(rig, 3)
     rig.api.put("storageclasses", late())

@@ -72,6 +72,7 @@ class Muster:
         self.withheld = ""  # why it may not be decided on for now
         self.awaited: int | None = None  # the generation that ends that
         self.setback = ""  # why what was decided on has not been done yet
+        self.errand = ""  # what is seen to before it is done, as a sentence without a subject
         self._counts = dict.fromkeys(Place, 0)
         self._leaving = dict.fromkeys(Place, 0)  # those among them that are being deleted
         self._priorities: dict[int, int] = {}

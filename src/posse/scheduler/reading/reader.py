@@ -296,6 +296,12 @@ class Reader:
             muster.withheld, muster.awaited = "", None
             self._touch(gang)
 
+    def errand(self, gang: str, what: str) -> None:
+        """What is seen to before the gang is bound; "" when that is over."""
+        if muster := self.musters.get(gang):
+            muster.errand = what
+            self._touch(gang)
+
     def labels_of(self, node: str) -> Mapping[str, str]:
         found = self._nodes.get(node)
         return {} if found is None else found.metadata.labels
