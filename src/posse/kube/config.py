@@ -168,7 +168,9 @@ def _settings(merged: Kubeconfig, name: str | None, files: Sequence[Path]) -> Se
     where = ", ".join(str(path) for path in files)
     name = name or merged.current_context
     if not name:
-        raise NothingSelected(f"no context is selected in {where}; name one with --context")
+        raise NothingSelected(
+            f"no context is selected in {where}; name one with --context, or run `posse up`"
+        )
     context = merged.contexts.get(name)
     if context is None:
         known = ", ".join(sorted(merged.contexts)) or "none"

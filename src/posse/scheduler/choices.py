@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from posse.engine.policy import Policy
+from posse.engine.resources import lasting
 from posse.objects.names import dns_subdomain_problems, qualified_name_problems
 from posse.objects.times import parse_duration
 
@@ -263,10 +264,26 @@ def changes(old: Policy, new: Policy) -> str:
     """Which keys differ, in words."""
     before, after = msgspec.structs.asdict(old), msgspec.structs.asdict(new)
     return ", ".join(
-        f"{choice.key} is {after[field]}, was {before[field]}"
+        f"{choice.key} is {_written(field, after[field])}, was {_written(field, before[field])}"
         for field, choice in BY_FIELD.items()
         if before[field] != after[field]
     )
+
+
+def _written(field: str, value: Any) -> str:
+    """As one would write it into the file."""
+    if field == "spread":
+        return "spread" if value else "pack"
+    if field == "share_weights":
+        return "{" + ", ".join(f"{name}: {weight / 1000:g}" for name, weight in value) + "}"
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return lasting(value)
+        case tuple():
+            return f"[{', '.join(value)}]"
+    return str(value)
 
 
 def rendered() -> str:

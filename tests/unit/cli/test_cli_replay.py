@@ -34,7 +34,18 @@ async def test_another_policy_shows_both_sides(tmp_path: Path) -> None:
     result = posse("replay", file, Path("--policy"), policy)
     assert result.return_value == 1
     assert "  - ns/half is let go: " in result.stdout
-    assert "releaseAfter is 3600.0, was 5.0" in result.stderr
+    assert "releaseAfter is 1h, was 5s" in result.stderr
+
+
+async def test_starts_that_differ_in_a_held_seat_alone_do_not_read_the_same(tmp_path: Path) -> None:
+    file = await recorded(tmp_path)
+    before, start, after = file.read_text().partition('["Start",')
+    held = after.replace('"holds":[]', '"holds":[{"role":"boss","node":"n9"}]', 1)
+    file.write_text(before + start + held)
+    result = posse("replay", file)
+    was, now = result.stdout.splitlines()[1:3]
+    assert was == f"{now.replace('+', '-')}; a seat is kept for boss on n9"
+    assert result.stderr.startswith("1 cycle differs; ")
 
 
 async def test_as_json(tmp_path: Path) -> None:

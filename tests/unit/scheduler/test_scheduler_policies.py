@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from posse.engine.policy import Policy
-from posse.scheduler.choices import BY_FIELD, CHOICES, PolicyError
+from posse.scheduler.choices import BY_FIELD, CHOICES, PolicyError, changes
 from posse.scheduler.fencing import Fence, WriteWhileFrozen
 from posse.scheduler.observing import Observer
 from posse.scheduler.policies import Policies, load_policy, read_policy
@@ -245,3 +245,20 @@ async def test_the_fence_lets_nothing_through_while_frozen() -> None:
     with pytest.raises(WriteWhileFrozen):
         await fence.request("POST", "/api/v1/namespaces/ns/pods/a/binding", body=b"{}")
     assert rig.api.attempts == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("placement: spread", "placement is spread, was pack"),
+        ("backfill: false", "backfill is false, was true"),
+        ("minRuntime: 90", "minRuntime is 1m30s, was 0s"),
+        ("mostEvictions: 1", "mostEvictions is 1, was 3"),
+        ("shareWeights: {cpu: 0.5}", "shareWeights is {cpu: 0.5}, was {}"),
+        ("claims: [a, b]", "claims is [a, b], was []"),
+    ],
+)
+def test_a_change_is_told_as_the_file_has_it(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    assert changes(Policy(), load_policy(file)) == said

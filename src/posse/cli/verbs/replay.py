@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from posse.cli.options import App, verb
+from posse.engine.resources import count
 from posse.objects.times import rfc3339
 from posse.scheduler.choices import PolicyError, changes
 from posse.scheduler.policies import load_policy
@@ -62,13 +63,15 @@ def replay(app: App, file: Path, policy: Path | None, most: int, output: str | N
 
 
 def _summary(result: Replay) -> str:
-    made = f"{result.decisions} decisions in {result.cycles} cycles of {result.header.version}"
+    decisions, cycles = count(result.decisions, "decision"), count(result.cycles, "cycle")
+    made = f"{decisions} in {cycles} of {result.header.version}"
     cut = "; the record breaks off in its last line" if result.cut else ""
     if not result.differing:
         return f"the same again: {made}{cut}"
     more = result.differing - len(result.first)
     hidden = f", {more} of them not shown" if more else ""
-    return f"{result.differing} cycles differ{hidden}; {made}{cut}"
+    differ = "1 cycle differs" if result.differing == 1 else f"{result.differing} cycles differ"
+    return f"{differ}{hidden}; {made}{cut}"
 
 
 def _lines(difference: Difference) -> list[str]:
@@ -83,7 +86,9 @@ def _words(kind: str, decision: dict[str, Any]) -> str:
     match kind:
         case "Start":
             seats = ", ".join(f"{seat['pod']} to {seat['node']}" for seat in decision["seats"])
-            return f"{gang} starts: {seats or 'held seats alone'}"
+            holds = [f"{held['role']} on {held['node']}" for held in decision.get("holds", ())]
+            kept = f"; a seat is kept for {', '.join(holds)}" if holds else ""
+            return f"{gang} starts: {seats or 'held seats alone'}{kept}"
         case "Release":
             return f"{gang} is let go: {decision['why']}"
         case "Evict":
