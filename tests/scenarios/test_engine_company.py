@@ -358,7 +358,7 @@ TABLE = [
         expect=[
             starts("j", on={"a0": 1}),
             starts("j", on={"a1": 1}),
-            waits("j", because="2 pods beyond its minimum: none of its 2 pods"),
+            waits("j", because="2 pods beyond its minimum: the next finds no node: 2"),
         ],
     ),
     Scenario(

@@ -150,7 +150,10 @@ ELASTIC = [
         "members beyond the minimum sit down as room comes",
         nodes=nodes(2, gpus=1),
         gangs=[gang("elastic", workers=4, gpus=1, least=2)],
-        expect=[starts("elastic", 2), waits("elastic", because="2 pods beyond its minimum")],
+        expect=[
+            starts("elastic", 2),
+            waits("elastic", because="2 pods beyond its minimum: the next needs"),
+        ],
         then=[
             Turn([arrives(node("more", gpus=1))], [starts("elastic", 1), waits("elastic")]),
             Turn([arrives(node("most", gpus=1))], [starts("elastic", 1)]),

@@ -167,7 +167,7 @@ TABLE = [
     Told(Cause.BARRED, "the cluster has no nodes; add some", [], mpi(workers=1, gpus=1)),
     Told(
         Cause.TOO_LARGE,
-        "the pod needs 1 rdma/hca on one node; the largest of today's nodes has 0",
+        "the pod needs 1 rdma/hca; none of today's nodes that it may use has any",
         nodes(1, gpus=1),
         mpi(workers=1, gpus=1, extra={"rdma/hca": 1}),
     ),

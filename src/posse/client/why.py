@@ -19,6 +19,8 @@ from posse.objects.meta import Condition
 from posse.objects.pods import ContainerStatus, Pod, Terminated
 
 _MEMBERS_MISSING = ("NotEnoughTasks", "NotEnoughPodsOfTask")
+# What container runtimes say of a program that they could not start.
+_NEVER_BEGAN = ("StartError", "ContainerCannotRun")
 _FAILED_CREATE = "FailedCreate"
 # What stands on a PodGroup of each API while it waits: the type of the condition and its status.
 _WAITING = (
@@ -45,7 +47,10 @@ class Casualty(msgspec.Struct, frozen=True):
     def words(self) -> str:
         how = self.ended.reason if self.ended.reason not in ("", "Error") else ""
         code = f"exit code {self.ended.exit_code}"
-        return f"{self.pod} was the first to die: {f'{how}, ' if how else ''}{code}"
+        # Who could not even be started has left no words of its own.
+        never = how in _NEVER_BEGAN and self.ended.message
+        why = f": {' '.join(self.ended.message.split())}" if never else ""
+        return f"{self.pod} was the first to die: {f'{how}, ' if how else ''}{code}{why}"
 
 
 def explain(
@@ -91,9 +96,10 @@ def explain(
         told = [(pod, why) for pod in starting if (why := _trouble(pod, events))]
         first, why = told[0] if told else (starting[0], pod_status(starting[0]))
         are = "is" if len(starting) == 1 else "are"
+        which = "its pod" if len(pods) == 1 else f"{len(starting)} of {len(pods)} pods"
         return Explanation(
-            f"{name} is starting: {len(starting)} of {len(pods)} pods {are} placed but not running"
-            f" yet ({first.metadata.name} on {first.spec.node_name}: {why}).",
+            f"{name} is starting: {which} {are} placed but not running yet"
+            f" ({first.metadata.name} on {first.spec.node_name}: {why}).",
             True,
         )
     if (casualty := first_to_die(pods)) is not None:

@@ -189,6 +189,18 @@ def test_a_failed_job_names_the_first_that_died() -> None:
     )
 
 
+def test_of_who_could_not_be_started_the_runtime_has_the_words() -> None:
+    how = ended(128, LATER, "StartError")
+    how["terminated"]["message"] = "exec /no/such:\n no such file or directory"
+    dead = pod(0, node="n0", phase="Failed", containerStatuses=[container(state=how)])
+    casualty = first_to_die([dead])
+    assert casualty is not None
+    assert casualty.words() == (
+        "train-worker-0 was the first to die: StartError, exit code 128:"
+        " exec /no/such: no such file or directory"
+    )
+
+
 def test_who_was_started_again_died_in_the_run_before() -> None:
     again = container(state={"running": {}}, lastState=ended(2, LATER))
     casualty = first_to_die([pod(0, node="n0", phase="Running", containerStatuses=[again])])

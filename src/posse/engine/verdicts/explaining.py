@@ -45,6 +45,8 @@ from posse.engine.verdicts.wording import (
 )
 from posse.engine.view import View
 
+# How a sentence begins whose subject is whoever waits.
+_ITS = ("needs ", "asks for ", "finds ")
 # Where the end of others would help, if anything did.
 _FOR_WANT_OF_ROOM = (Cause.BUSY, Cause.FRAGMENTED, Cause.APART)
 
@@ -153,10 +155,12 @@ class _Story:
         self.columns = view.columns
         self.shortfall = shortfall
         if shortfall.surplus:
-            asks = [Ask(d, d.most) for d in shortfall.demands if not d.announced]
+            # They start as room comes, one by one: what the next one lacks is what they wait for.
+            more = [d for d in shortfall.demands if not d.announced and d.most]
+            self.beyond = sum(demand.most for demand in more)
+            self.asks = [Ask(demand, 1) for demand in more[:1]]
         else:
-            asks = [Ask(d, d.wanted) for d in shortfall.demands]
-        self.asks = [ask for ask in asks if ask.number]
+            self.asks = [Ask(d, d.wanted) for d in shortfall.demands if d.wanted]
         self.apart = Apart(view, shortfall, self.asks, policy)
         self.usable = {id(ask): survey.usable(ask.seating) for ask in self.asks}
         # What each node would seat if it were empty.
@@ -183,10 +187,11 @@ class _Story:
         if self.hopeless and cause in _FOR_WANT_OF_ROOM:
             sentence += "; on today's nodes the end of all other jobs would not be enough"
         if self.shortfall.surplus:
-            beyond = sum(ask.number for ask in self.asks)
             loose = any(gang.facts and gang.facts.loose for gang in self.shortfall.gangs.values())
             which = "without a node" if loose else "beyond its minimum"
-            sentence = f"{count(beyond, 'pod')} {which}: {sentence}"
+            if sentence.startswith(_ITS):
+                sentence = f"{'it' if self.beyond == 1 else 'the next'} {sentence}"
+            sentence = f"{count(self.beyond, 'pod')} {which}: {sentence}"
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
 
     # -- never on today's nodes --------------------------------------------------------------
@@ -223,10 +228,12 @@ class _Story:
             for resource, one in by_gravity(ask.seating):
                 most = int(_of(ask.seating, offered, resource).max())
                 if most < one:
-                    what = (
-                        f"{each(self.asks, ask)} needs {words(resource, one)} on one node;"
-                        f" the largest of today's nodes has {amount(resource, most)}"
-                    )
+                    what = f"{each(self.asks, ask)} needs {words(resource, one)}"
+                    if most:
+                        what += " on one node; the largest of today's nodes has"
+                        what += f" {amount(resource, most)}"
+                    else:
+                        what += "; none of today's nodes that it may use has any"
                     short = (self._shortage(resource),)
                     return Cause.TOO_LARGE, what + self._out(ask), short
             what = (
@@ -330,7 +337,8 @@ class _Story:
                 told = "; ".join(
                     f"{count(number, 'node')} {with_number(why, number)}" for number, why in reasons
                 )
-                what = f"{_found(seated, ask.number, noun)}: {told}"
+                found = _found(seated, ask.number, noun)
+                what = f"{'finds no node' if self.shortfall.surplus else found}: {told}"
                 return Cause.COMPANY, what + self._out(ask), ()
         return None
 

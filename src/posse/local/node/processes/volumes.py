@@ -83,7 +83,7 @@ class Volumes:
             other = next(iter(sorted(set(spec) - {"name"})))
             raise NotYet(
                 UNSUPPORTED,
-                f'volume "{name}" is a {other}, which this node cannot provide; '
+                f'volume "{name}" is of type {other}, which this node cannot provide; '
                 "use emptyDir, configMap, secret, projected, downwardAPI or an allowed hostPath",
                 _RARELY,
             )
