@@ -18,6 +18,8 @@ from posse.engine.policy import Policy
 from posse.engine.view import View
 from posse.scheduler.capturing import FORMAT, Cycle, Header, spelled, told
 
+_LONGEST_HEADER = 1 << 20
+
 Spelled = tuple[str, dict[str, Any]]
 
 
@@ -103,7 +105,9 @@ def _decide(view: View, policy: Policy, recorded: Cycle, result: Replay, most: i
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
     with file.open("rb") as stream:
-        yield from enumerate(stream, start=1)
+        # What is no record may have no end of a line, nor an end.
+        yield 1, stream.readline(_LONGEST_HEADER)
+        yield from enumerate(stream, start=2)
 
 
 def _header(line: bytes) -> Header:

@@ -61,6 +61,10 @@ async def test_what_is_no_record_is_one_line(tmp_path: Path, text: str) -> None:
     assert "not a record of a scheduler" in str(result.exception)
 
 
+async def test_what_has_no_end_is_no_record() -> None:
+    assert "not a record of a scheduler" in str(posse("replay", Path("/dev/zero")).exception)
+
+
 async def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     result = posse("replay", tmp_path / "none")
     assert str(result.exception) == f"{tmp_path / 'none'}: No such file or directory"
