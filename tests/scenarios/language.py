@@ -502,6 +502,10 @@ def check_promises(
             there = sum(member.facts.role == role for member in seated)
             whole = there >= least or role in announced
             assert whole or not decision.seats, f"too few of role {role}"
+        parts = Counter(member.facts.part for member in seated)
+        for part in {gang.members[seat.uid].facts.part for seat in decision.seats}:
+            size, _ = gang.squads.get(part.partition("/")[0], (0, 0))
+            assert parts[part] >= size, f"half of part {part}"
 
 
 def _compare(number: int, expect: Sequence[Expectation], decisions: list[Decision]) -> None:

@@ -44,10 +44,17 @@ def parted(
     tier: int = 1,
     required: bool = True,
     whole: Topology | None = None,
+    together: int = 0,
+    parts: int = 0,
     **like: object,
 ) -> Team:
-    """A gang whose workers, a GPU node each, are parts of these sizes, in their order."""
-    facts = {"nearer": (("0", Topology(required, tier)),), "topology": whole}
+    """A gang whose workers, a GPU node each, are parts of these sizes, in their order.
+
+    `together` of each part start together or nobody does; `parts`: so many such it needs.
+    """
+    facts: dict[str, object] = {"nearer": (("0", Topology(required, tier)),), "topology": whole}
+    if together:
+        facts["squads"] = (("0", together, parts),)
     team = gang(name, workers=sum(sizes), gpus=8, facts=facts, **like)  # type: ignore[arg-type]
     first = 0
     for at, size in enumerate(sizes):
@@ -168,7 +175,122 @@ SCENARIOS = [
     ),
 ]
 
+A, B = ["job-worker-0", "job-worker-1"], ["job-worker-2", "job-worker-3"]
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+SQUADS = [
+    Scenario(
+        "a part is a gang itself: whole parts start, as many as there is room for, never half one",
+        nodes=racks(a=2, b=2, c=1),
+        gangs=[parted("job", 2, 2, 2, least=1, together=2)],
+        expect=[starts("job", 2, who=A), starts("job", 2, who=B), waits("job", because="2 pods")],
+        policy=QUIET,
+    ),
+    Scenario(
+        "so it is where nothing is said of how near they sit",
+        nodes=racks(a=2, b=1),
+        gangs=[parted("job", 2, 2, tier=9, least=1, together=2)],
+        expect=[starts("job", 2, who=A), waits("job")],
+        policy=QUIET,
+    ),
+    Scenario(
+        "a minimum that ends within a part takes the whole of it",
+        nodes=racks(a=3),
+        gangs=[parted("job", 2, 2, tier=9, least=3, together=2)],
+        expect=[waits("job", because="asks 32 GPUs")],
+        policy=QUIET,
+    ),
+    Scenario(
+        "so many whole parts, or nobody: pods enough are not enough",
+        nodes=racks(a=2, b=1, c=1),
+        gangs=[parted("job", 2, 2, least=2, together=2, parts=2)],
+        expect=[waits("job")],
+        policy=QUIET,
+    ),
+    Scenario(
+        "whoever's fellows do not exist waits for them, and others of its gang do not",
+        nodes=racks(a=2, b=2),
+        gangs=[parted("job", 1, 2, least=1, together=2)],
+        expect=[starts("job", 2, who=["job-worker-1", "job-worker-2"])],
+        then=[Turn([late("job", "worker-3", "0/0")], [starts("job", 2)])],
+    ),
+    Scenario(
+        "a gang whose parts are not all there is told so",
+        nodes=racks(a=2, b=2),
+        gangs=[parted("job", 2, 1, least=2, together=2, parts=2)],
+        expect=[
+            waits(
+                "job",
+                because="1 pod of its parts does not exist; it starts when all of them do",
+                reason=Reason.INCOMPLETE,
+            )
+        ],
+    ),
+    Scenario(
+        "members beyond what makes a part whole follow it one by one",
+        nodes=racks(a=3),
+        gangs=[parted("job", 4, least=2, together=2)],
+        expect=[starts("job", 2), starts("job", 1), waits("job")],
+        policy=QUIET,
+    ),
+    Scenario(
+        "to others it gives up a whole part, not a pod of each",
+        nodes=racks(a=2, b=2),
+        gangs=[
+            parted("job", 2, 2, least=2, together=2, parts=1, on=["a-0", "b-0", "a-1", "b-1"]),
+            gang("new", workers=2, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"job": B}, on={"a-1": 1, "b-1": 1}),
+            waits("new", reason=Reason.RESERVED),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "first it gives up whom a part can spare",
+        nodes=racks(a=3, b=2),
+        gangs=[
+            parted("job", 3, 2, least=2, together=2, on=["a-0", "a-1", "a-2", "b-0", "b-1"]),
+            gang("new", workers=1, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"job": ["job-worker-2"]}),
+            waits("new", reason=Reason.RESERVED),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "a part that it needs is not ended without the rest of it",
+        nodes=racks(a=2, b=2),
+        gangs=[
+            parted("job", 2, 2, least=2, together=2, parts=2, on=["a-0", "a-1", "b-0", "b-1"]),
+            gang("new", workers=2, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"job": A + B}),
+            waits("new", reason=Reason.RESERVED),
+            waits("job", reason=Reason.INCOMPLETE),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "a part that lost a member gets it back before others are served",
+        nodes=racks(a=2, b=2),
+        gangs=[
+            parted("job", 2, 2, least=2, together=2, on=["a-0", "a-1", "b-0", "b-1"]),
+            gang("other", workers=1, gpus=8, age=-5),
+        ],
+        expect=[waits("other")],
+        then=[
+            Turn(
+                [ends("job-worker-3"), late("job", "worker-3", "0/1")],
+                [starts("job", 1, on={"b-1": 1})],
+            ),
+        ],
+        policy=QUIET,
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS + SQUADS, ids=lambda each: each.name)
 def test_parts(scenario: Scenario) -> None:
     scenario.play()

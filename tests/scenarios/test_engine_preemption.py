@@ -194,6 +194,19 @@ SCENARIOS = [
         ],
     ),
     Scenario(
+        "where it costs the same, two gangs spare a member each before one of them ends",
+        nodes=nodes(4, gpus=8),
+        gangs=[
+            low("one", "node-0", "node-1", least=1),
+            low("two", "node-2", "node-3", least=1),
+            gang("new", workers=2, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"one": ["one-worker-1"], "two": ["two-worker-1"]}),
+            waits("new", reason=RESERVED),
+        ],
+    ),
+    Scenario(
         "of members that can be spared, the one that sits in the way",
         nodes=[node("zone-a", gpus=8, labels={"zone": "a"}), *nodes(2, gpus=8)],
         gangs=[

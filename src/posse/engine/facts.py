@@ -165,6 +165,8 @@ class GroupFacts(Struct, frozen=True):
     topology: Topology | None = None
     # How near the members of a part of it sit, by what is in front of the slash in its name.
     nearer: tuple[tuple[str, Topology], ...] = ()
+    # (the same, so many of a part start together or nobody does, so many such parts it needs).
+    squads: tuple[tuple[str, int, int], ...] = ()
     # It may end others to be placed; others may end it.
     preempts: bool = True
     preemptable: bool = True

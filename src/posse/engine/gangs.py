@@ -10,6 +10,8 @@ from operator import attrgetter
 from posse.engine.decisions import Verdict
 from posse.engine.facts import GroupFacts, Keeps, PodFacts, Purpose
 from posse.engine.fit.seating import Seating
+from posse.engine.squads import Rules, Squads
+from posse.engine.squads import muster as muster_squads
 
 NOWHERE = -1
 _ORDER = attrgetter("order")
@@ -113,6 +115,8 @@ class Muster:
     # By role, in the order of their names: seats missing to its minimum, and pods.
     unseated: Mapping[str, int]
     missing: Mapping[str, int]
+    # Of a gang whose parts are gangs themselves.
+    squads: Squads | None = None
     _roles: list[Role] | None = None
 
     def roles(self) -> list[Role]:
@@ -199,22 +203,31 @@ class Gang:
         return max(1, self.facts.min_member)
 
     @property
+    def squads(self) -> Rules:
+        assert self.facts is not None
+        return {kind: (size, number) for kind, size, number in self.facts.squads}
+
+    @property
     def started(self) -> bool:
         assert self.facts is not None
         return self.facts.started and not self.dismissed
 
     @property
     def short(self) -> int:
-        """Seats missing to its minimum, and to that of each role."""
+        """Seats missing to its minimum, and to that of each role and part."""
         muster = self.muster
+        if muster.squads is not None:
+            return muster.squads.short
         missing = max(0, self.least - muster.filled)
         return max(missing, sum(muster.unseated.values())) if muster.unseated else missing
 
     @property
     def missing(self) -> int:
-        """Pods missing to its minimum, and to that of each role."""
+        """Pods missing to its minimum, and to that of each role and part."""
         muster = self.muster
         missing = max(0, self.least - muster.present)
+        if muster.squads is not None:
+            missing = max(missing, muster.squads.missing)
         return max(missing, sum(muster.missing.values())) if muster.missing else missing
 
     @property
@@ -267,8 +280,12 @@ class Gang:
         return arrived
 
     def needed(self) -> list[Member]:
-        """Waiting members without whom it is not whole: the awaited, and what roles must have."""
+        """Waiting members without whom it is not whole: the awaited, and what roles and parts must
+        have."""
         awaited = self.awaited()
+        if self.muster.squads is not None:
+            there = {id(member) for member in awaited}
+            return awaited + [each for each in self.muster.squads.chosen if id(each) not in there]
         lacking = dict(self.muster.unseated)
         if not lacking:
             return awaited
@@ -290,6 +307,8 @@ class Gang:
     @property
     def need(self) -> int:
         """Waiting members that must be seated together: its minimum, and whoever was announced."""
+        if self.muster.squads is not None:
+            return len(self.needed())
         return min(len(self.muster.waiting), self.short + len(self.awaited()))
 
     @property
@@ -345,15 +364,23 @@ class Gang:
         if waiting:
             waiting.sort(key=_ORDER)
             seated = [member for member in staying if member.row != NOWHERE]
+        filled = self._counting(seated)
+        unseated = self._below_minimum(seated)
+        squads = None
+        if self.facts is not None and self.facts.squads:
+            least = max(0, self.least - filled)
+            squads = muster_squads(self.squads, seated, waiting, least, unseated)
+            waiting = squads.waiting()
         return Muster(
             there=len(staying),
             present=self._counting(staying),
-            filled=self._counting(seated),
+            filled=filled,
             seated=seated,
             waiting=waiting,
             absent=self._absent(),
-            unseated=self._below_minimum(seated),
+            unseated=unseated,
             missing=self._below_minimum(staying),
+            squads=squads,
         )
 
     def _counting(self, members: list[Member]) -> int:

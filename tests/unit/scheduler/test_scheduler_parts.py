@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.groups import GroupTerms, read_group
-from posse.scheduler.reading.parts import nearer, part_of
+from posse.scheduler.reading.parts import nearer, part_of, squads
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.reader import Reader
 from tests.unit.scheduler.rig import Object, group, pod
@@ -74,6 +75,23 @@ def test_parts_that_must_be_there_raise_the_minimum(
 
 
 @pytest.mark.parametrize(
+    ("policies", "together"),
+    [
+        ([], ()),
+        ([{"matchLabelKeys": ["a"]}], ()),
+        ([{"subGroupSize": 1, "minSubGroups": 0}], ()),
+        ([{"subGroupSize": 3}], (("0", 3, 0),)),
+        ([{}, {"subGroupSize": 3, "minSubGroups": 2}], (("1", 3, 2),)),
+        ([{"minSubGroups": 2}], (("0", 1, 2),)),
+    ],
+)
+def test_how_many_of_a_part_start_together(
+    policies: list[Object], together: tuple[tuple[str, int, int], ...]
+) -> None:
+    assert squads(terms(*policies).partitions) == together
+
+
+@pytest.mark.parametrize(
     ("policy", "field"),
     [
         ({"subGroupSize": -1}, "spec.subGroupPolicy[0].subGroupSize"),
@@ -95,17 +113,16 @@ class Silent:
         pass
 
 
-@pytest.mark.parametrize("group_first", [True, False])
-def test_pods_of_one_stage_share_a_rack(group_first: bool) -> None:
+def begun(names: Sequence[str], said: Change[PodGroup], *, group_first: bool) -> list[Start]:
+    """What is started of the group's four pods, which are of two stages in turn."""
     view = View()
     reader = Reader(view, Claims(), Quarantine(Silent()))
-    for name in ("a-0", "a-1", "b-0", "b-1"):
+    for name in names:
         amounts = {"cpu": "64", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8"}
         status = {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
         meta = {"name": name, "uid": name, "labels": {"posse.dev/rack": name[0]}}
         node = {"metadata": meta, "spec": {}, "status": status}
         reader.node(Change(None, msgspec.convert(node, Node)))
-    said = Change(None, a_group({"matchLabelKeys": ["stage"], "networkTopology": HARD}))
     if group_first:
         reader.group(said)
     # Neighbours by name are of different stages.
@@ -118,7 +135,20 @@ def test_pods_of_one_stage_share_a_rack(group_first: bool) -> None:
         reader.refresh()
         reader.group(said)
     reader.refresh()
-    starts = [each for each in cycle(view, Policy(), 0.0) if isinstance(each, Start)]
+    return [each for each in cycle(view, Policy(), 0.0) if isinstance(each, Start)]
+
+
+@pytest.mark.parametrize("group_first", [True, False])
+def test_pods_of_one_stage_share_a_rack(group_first: bool) -> None:
+    said = Change(None, a_group({"matchLabelKeys": ["stage"], "networkTopology": HARD}))
+    starts = begun(["a-0", "a-1", "b-0", "b-1"], said, group_first=group_first)
     racks = {seat.uid: seat.node[0] for seat in starts[0].seats}
     assert len(racks) == 4
     assert racks["g-0"] == racks["g-2"] != racks["g-1"] == racks["g-3"]
+
+
+@pytest.mark.parametrize("group_first", [True, False])
+def test_pods_of_one_stage_start_together_or_not_at_all(group_first: bool) -> None:
+    said = Change(None, a_group({"matchLabelKeys": ["stage"], "subGroupSize": 2}, least=1))
+    starts = begun(["a-0", "a-1", "b-0"], said, group_first=group_first)
+    assert [sorted(seat.uid for seat in each.seats) for each in starts] == [["g-0", "g-2"]]

@@ -18,22 +18,34 @@ def refusal(view: View, gang: Gang) -> Verdict | None:
         refused = _refused_by_queue(view, facts)
         if refused is not None:
             return refused
-    if gang.muster.present < gang.least:
-        ended = f"ended for {gang.ended_for}; " if gang.ended_for else ""
-        return Verdict(
-            Reason.INCOMPLETE,
-            f"{ended}{gang.muster.present} of {count(gang.least, 'pod')}"
-            f" {'exists' if gang.least == 1 else 'exist'}; it starts when all of them do",
-        )
-    for role, missing in gang.muster.missing.items():
+    lack = lacking(gang)
+    if lack is None:
+        return None
+    what, cause = lack
+    ended = ""
+    if cause is None and gang.ended_for:
+        ended = f"ended for {gang.ended_for}; "
+    return Verdict(Reason.INCOMPLETE, f"{ended}{what}; it starts when all of them do", cause)
+
+
+def lacking(gang: Gang) -> tuple[str, Cause | None] | None:
+    """Which pods a gang lacks for its minimum, if any."""
+    facts, muster = gang.facts, gang.muster
+    assert facts is not None
+    if muster.present < gang.least:
+        return _exist(muster.present, gang.least, "pod"), None
+    for role, missing in muster.missing.items():
         least = dict(facts.role_minimums)[role]
-        return Verdict(
-            Reason.INCOMPLETE,
-            f"{least - missing} of {count(least, f'{role} pod')}"
-            f" {'exists' if least == 1 else 'exist'}; it starts when all of them do",
-            Cause.ROLE_MISSING,
-        )
+        return _exist(least - missing, least, f"{role} pod"), Cause.ROLE_MISSING
+    if muster.squads is not None and muster.squads.missing:
+        lacks = muster.squads.missing
+        verb = "does" if lacks == 1 else "do"
+        return f"{count(lacks, 'pod')} of its parts {verb} not exist", Cause.ROLE_MISSING
     return None
+
+
+def _exist(there: int, least: int, what: str) -> str:
+    return f"{there} of {count(least, what)} {'exists' if least == 1 else 'exist'}"
 
 
 def _refused_by_queue(view: View, facts: GroupFacts) -> Verdict | None:

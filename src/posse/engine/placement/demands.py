@@ -56,14 +56,14 @@ class Demand:
         return [row for row, may in zip(self.at, allowed, strict=True) if may]
 
 
-def demands_of(gang: Gang, need: int) -> list[Demand]:
-    """Seats for `need` waiting members and for every absent one.
+def demands_of(gang: Gang, need: int, who: list[Member] | None = None) -> list[Demand]:
+    """Seats for `need` waiting members, or of these, and for every absent one.
 
     Pods that were announced, then those their role must have, then the oldest, are the first to be
     wanted; seats that a lost member had, or that are kept for its successor, the first to be taken.
     """
-    waiting = gang.muster.waiting
-    roles = gang.muster.roles()
+    waiting = gang.muster.waiting if who is None else who
+    roles = gang.muster.roles() if who is None else by_role(who)
     must = {id(member) for member in gang.needed()}
     if must:
         waiting = sorted(waiting, key=lambda member: id(member) not in must)

@@ -42,7 +42,29 @@ def place(view: View, gang: Gang, policy: Policy, contended: bool = False) -> Pl
     beyond = len(gang.muster.waiting) - bid
     if contended:
         beyond = min(beyond, -(-max(1, gang.muster.there - gang.least) // _TURNS))
+    if gang.muster.squads is not None:
+        return seat_parts(view, gang, policy, beyond)
     return seat(view, gang, policy, need=bid, beyond=beyond)
+
+
+def seat_parts(view: View, gang: Gang, policy: Policy, beyond: int) -> Placement | Shortfall:
+    """One more part of a gang whose parts are gangs themselves; or members of those that are whole,
+    up to `beyond`.
+
+    A part is not shared out among turns: whoever has one has all that makes it whole.
+    """
+    squads = gang.muster.squads
+    assert squads is not None
+    for block in squads.blocks:
+        outcome = seat(view, gang, policy, need=len(block), who=block)
+        if isinstance(outcome, Placement):
+            return outcome
+    if squads.singles:
+        outcome = seat(view, gang, policy, need=0, beyond=beyond, who=squads.singles)
+        if isinstance(outcome, Placement) or not squads.blocks:
+            return outcome
+    # All of them wait, for whatever helps any of them.
+    return seat(view, gang, policy, need=0)
 
 
 def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
@@ -81,15 +103,22 @@ def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
 
 
 def seat(
-    view: View, gang: Gang, policy: Policy, *, need: int, beyond: int = 0, afresh: bool = False
+    view: View,
+    gang: Gang,
+    policy: Policy,
+    *,
+    need: int,
+    beyond: int = 0,
+    who: list[Member] | None = None,
+    afresh: bool = False,
 ) -> Placement | Shortfall:
     """Seat `need` waiting members and hold a seat for every absent one, or change nothing.
 
-    Then up to `beyond` further members, as many as there is room for. `afresh`: whatever is known
-    of gangs that ask the same.
+    Then up to `beyond` further members, as many as there is room for. `who`: of these only;
+    `afresh`: whatever is known of gangs that ask the same.
     """
     assert gang.facts is not None
-    demands = demands_of(gang, need)
+    demands = demands_of(gang, need, who)
     moves = view.columns.moves if concern(view, demands) else None
     cast = view.shadows.cast
     signature = (*signature_of(gang, demands, need, beyond), *cast)

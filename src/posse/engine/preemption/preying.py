@@ -191,7 +191,7 @@ class Prey:
             part = self._in_the_way(unit, chosen)
             if not part or len(spare_members(unit.gang, part)) < len(part):
                 continue
-            cost = (unit.cost[0], unit.cost[1], len(part), *unit.cost[3:])
+            cost = (*unit.cost[:2], len(part), False, *unit.cost[4:])
             fewer = [each for each in chosen if each.gang is not unit.gang]
             fewer.append(Unit(unit.gang, part, False, cost, part))
             without = self._try(fewer)

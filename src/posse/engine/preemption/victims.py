@@ -1,9 +1,10 @@
 """Who may be ended so that others can start, in which pieces, and what each piece costs.
 
-A piece (a unit) is a whole gang, or one member that its gang can spare; a severable gang is ended
-pod by pod. A member that must not be ended is in none of them. Units compare by priority, then by
-the work that is lost with them, then by their pods, then the youngest goes first. The spare members
-of a gang come before the whole of it, which contains them.
+A piece (a unit) is a whole gang, one member that its gang can spare, or a part of the gang that
+starts and ends together; a severable gang is ended pod by pod. A member that must not be ended is
+in none of them. Units compare by priority, then by the work that is lost with them, then by their
+pods; then whom a gang can spare goes before a gang, and then the youngest. The spare members of a
+gang come before the whole of it, which contains them.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang, Hold, Member, made
 from posse.engine.policy import Policy
 from posse.engine.preemption.budgets import Budgets
+from posse.engine.squads import spare
 
-# Priority, GPU-seconds lost, pods, youth; then what makes no two of them equal.
-Cost = tuple[int, float, int, float, str, int]
+# Priority, GPU-seconds lost, pods, whether a gang ends, youth; then what makes no two equal.
+Cost = tuple[int, float, int, bool, float, str, int]
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +58,7 @@ class Unit:
         return total
 
 
-def together(units: Iterable[Unit]) -> tuple[int, float, int, tuple[float, ...]]:
+def together(units: Iterable[Unit]) -> tuple[int, float, int, int, tuple[float, ...]]:
     """What a set of units costs: less is better."""
     units = list(units)
     whole = {id(unit.gang) for unit in units if unit.whole}
@@ -65,7 +67,8 @@ def together(units: Iterable[Unit]) -> tuple[int, float, int, tuple[float, ...]]
         max((cost[0] for cost in apart), default=-(1 << 62)),
         round(sum(cost[1] for cost in apart), 3),
         sum(cost[2] for cost in apart),
-        tuple(sorted(cost[3] for cost in apart)),
+        sum(cost[3] for cost in apart),
+        tuple(sorted(cost[4] for cost in apart)),
     )
 
 
@@ -102,7 +105,7 @@ def units_of(gang: Gang, now: float, budgets: Budgets) -> list[Unit]:
     seated = gang.muster.seated
     if not seated and made(gang):
         # Nobody ends: others will, for whom they were not meant.
-        return [Unit(gang, [], True, (facts.priority, 0.0, 0, -now, facts.key, 0), [])]
+        return [Unit(gang, [], True, (facts.priority, 0.0, 0, True, -now, facts.key, 0), [])]
     # Whose binds are under way is not ended before they are known to have happened.
     if not seated or any(member.assumed for member in seated):
         return []
@@ -113,23 +116,29 @@ def units_of(gang: Gang, now: float, budgets: Budgets) -> list[Unit]:
 
     def unit(members: list[Member], number: int, adds: list[Member] | None = None) -> Unit:
         work = round(lost * sum(member.seating.devices for member in members), 3)
-        cost = (facts.priority, work, len(members), -began, facts.key, number)
-        return Unit(gang, members, adds is not None, cost, members if adds is None else adds)
+        whole = adds is not None
+        cost = (facts.priority, work, len(members), whole, -began, facts.key, number)
+        return Unit(gang, members, whole, cost, members if adds is None else adds)
 
     if facts.severable:
         ending = [member for member in _last_first(seated) if member.facts.preemptable]
         return [unit([member], at) for at, member in enumerate(ending)]
-    spare = spare_members(gang, [member for member in seated if budgets.allow(member)])
-    pieces = [unit([member], at) for at, member in enumerate(spare)]
+    apart = spare_pieces(gang, [member for member in seated if budgets.allow(member)])
+    pieces = [unit(members, at) for at, members in enumerate(apart)]
     if all(member.facts.preemptable for member in gang.members.values()):
-        leave = {id(member) for member in spare}
+        leave = {id(member) for members in apart for member in members}
         core = [member for member in seated if id(member) not in leave]
-        pieces.append(unit(seated, len(spare), core))
+        pieces.append(unit(seated, len(apart), core))
     return pieces
 
 
 def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Member]:
-    """Members that the gang's minimum and those of its roles can do without, all at once.
+    return [member for members in spare_pieces(gang, choose) for member in members]
+
+
+def spare_pieces(gang: Gang, choose: Sequence[Member] | None = None) -> list[list[Member]]:
+    """Members that the gang's minimum and those of its roles can do without, all at once; each by
+    itself, or with those without whom it is no use.
 
     The last in their order of those to choose from, which are all that sit unless told otherwise.
     Those that were announced are on top of the minimum, and not spare.
@@ -146,15 +155,32 @@ def spare_members(gang: Gang, choose: Sequence[Member] | None = None) -> list[Me
     there: dict[str, int] = {}
     for member in seated:
         there[member.facts.role] = there.get(member.facts.role, 0) + 1
-    spare: list[Member] = []
+    offered = {id(member) for member in seated if member.facts.preemptable}
+    if choose is not None:
+        offered.intersection_update(map(id, choose))
+
+    def may(members: Sequence[Member]) -> bool:
+        """Whether these can go too; they do, if so."""
+        left = dict(there)
+        for member in members:
+            left[member.facts.role] -= 1
+        ok = all(
+            id(member) in offered and left[member.facts.role] >= minimums.get(member.facts.role, 0)
+            for member in members
+        )
+        if ok:
+            there.update(left)
+        return ok
+
+    if facts.squads:
+        return list(spare(gang.squads, seated, number, may))
+    found: list[list[Member]] = []
     for member in _last_first(seated if choose is None else choose):
-        role = member.facts.role
-        if not member.facts.preemptable:
-            continue
-        if len(spare) < number and there[role] > minimums.get(role, 0):
-            there[role] -= 1
-            spare.append(member)
-    return spare
+        if len(found) == number:
+            break
+        if may([member]):
+            found.append([member])
+    return found
 
 
 def _last_first(members: Sequence[Member]) -> list[Member]:

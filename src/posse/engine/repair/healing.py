@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from posse.engine.decisions import Keep, Reason, Release, Start, Verdict
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang, Hold
-from posse.engine.placement.admitting import refusal
-from posse.engine.placement.placing import Placement, seat, start
+from posse.engine.placement.admitting import lacking, refusal
+from posse.engine.placement.placing import Placement, seat, seat_parts, start
+from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import adopt_made
 from posse.engine.repair.holding import adopt, give_up_lost
@@ -158,9 +159,7 @@ def _complete(view: View, gang: Gang, policy: Policy, before: list[Hold]) -> Ite
     while view.ailing.get(gang.key) is gang and gang.facts is not None:
         view.stirred.pop(gang.key, None)
         need = gang.need
-        outcome = refusal(view, gang) or seat(
-            view, gang, policy, need=need, beyond=max(0, gang.owed - need)
-        )
+        outcome = refusal(view, gang) or _seat_missing(view, gang, policy, need)
         if not isinstance(outcome, Placement):
             if gang.lapsed:
                 gang.repairs = ()
@@ -179,14 +178,19 @@ def _complete(view: View, gang: Gang, policy: Policy, before: list[Hold]) -> Ite
         yield decision
 
 
+def _seat_missing(view: View, gang: Gang, policy: Policy, need: int) -> Placement | Shortfall:
+    """What its minimum lacks, and what it had beyond that."""
+    owed = max(0, gang.owed - need)
+    if gang.muster.squads is None:
+        return seat(view, gang, policy, need=need, beyond=owed)
+    return seat(view, gang, policy, need=need) if need else seat_parts(view, gang, policy, owed)
+
+
 def _incomplete(view: View, gang: Gang, policy: Policy) -> str:
     """Who is missing in a gang that has begun, and what is done about it."""
-    assert gang.facts is not None
-    what = f"{gang.muster.present} of {count(gang.least, 'pod')} {_exist(gang.least)}"
-    if gang.muster.present >= gang.least:
-        role, missing = next(iter(gang.muster.missing.items()))
-        least = dict(gang.facts.role_minimums)[role]
-        what = f"{least - missing} of {count(least, f'{role} pod')} {_exist(least)}"
+    lack = lacking(gang)
+    assert lack is not None
+    what, _ = lack
     kept = sorted(
         view.columns.names[hold.row] for hold in gang.holds if hold.purpose is Purpose.REPAIR
     )
@@ -200,10 +204,6 @@ def _incomplete(view: View, gang: Gang, policy: Policy) -> str:
             f"{what}; nobody came for {lasting(policy.repair_hold)}, and no seat is kept any more"
         )
     return f"{what}; it goes on when all of them do"
-
-
-def _exist(number: int) -> str:
-    return "exists" if number == 1 else "exist"
 
 
 def _release(view: View, policy: Policy, now: float) -> Iterator[Release]:

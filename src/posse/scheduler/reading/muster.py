@@ -20,7 +20,7 @@ from posse.scheduler.reading.groups import (
     phase_of,
 )
 from posse.scheduler.reading.minimums import Times, read_times
-from posse.scheduler.reading.parts import Partition, nearer
+from posse.scheduler.reading.parts import Partition, nearer, squads
 from posse.scheduler.reading.pods import Place, bound_at, created_at, disrupted
 from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
 from posse.scheduler.reading.quarantine import Unreadable
@@ -281,6 +281,7 @@ class Muster:
             checkpoint_interval=self.terms.times.checkpoint_interval,
             topology=self.terms.topology,
             nearer=nearer(self.terms.partitions),
+            squads=squads(self.terms.partitions),
         )
 
     def _expects(self) -> tuple[Expected, ...]:

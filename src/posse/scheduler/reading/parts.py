@@ -1,8 +1,8 @@
 """Parts of a gang that sit nearer to each other than the whole: Volcano's `subGroupPolicy`.
 
 A policy selects pods by their labels; those of them with the same values of its keys are one part.
-The first policy that selects a pod counts. So many parts of so many pods are needed for a start:
-that is asked of the gang's minimum.
+The first policy that selects a pod counts. As many pods of a part as it says start together, or
+none of them; and so many parts are needed for a start of the gang.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ class Partition(msgspec.Struct, frozen=True):
     chosen: Selector | None
     keys: tuple[str, ...]
     topology: Topology | None
-    least: int
+    size: int
+    number: int
+
+    @property
+    def least(self) -> int:
+        """How many pods the gang needs for that."""
+        return self.size * self.number
 
     def part_of(self, labels: Mapping[str, str]) -> str:
         """The part that a pod of these labels is in; "": none of this policy's."""
@@ -66,7 +72,8 @@ def read_partitions(spec: PodGroupSpec) -> tuple[Partition, ...]:
                 None if policy.label_selector is None else selector(policy.label_selector),
                 tuple(policy.match_label_keys or ()),
                 read_network_topology(policy.network_topology, f"{field}.networkTopology"),
-                (1 if size is None else size) * (number or 0),
+                1 if size is None else size,
+                number or 0,
             )
         )
     return tuple(found)
@@ -79,3 +86,12 @@ def part_of(labels: Mapping[str, str], partitions: Sequence[Partition]) -> str:
 def nearer(partitions: Sequence[Partition]) -> tuple[tuple[str, Topology], ...]:
     """How near the parts of each policy are to sit, where it says so."""
     return tuple((each.name, each.topology) for each in partitions if each.topology is not None)
+
+
+def squads(partitions: Sequence[Partition]) -> tuple[tuple[str, int, int], ...]:
+    """How many of a part start together, and how many parts are needed, where that is asked."""
+    return tuple(
+        (each.name, max(1, each.size), each.number)
+        for each in partitions
+        if each.size > 1 or each.number
+    )
