@@ -258,6 +258,20 @@ PREFERRED = [
         expect=[starts("mpi", on={"b-0": 1, "b-1": 2})],
     ),
     Scenario(
+        "the rack with the least to spare, and be it less than a seat",
+        nodes=racks(a=2, b=2),
+        others=[pod("x", on="b-0", gpus=1)],
+        gangs=[gang("mpi", workers=4, gpus=3, facts=should(tier=1))],
+        expect=[starts("mpi", on={"b-0": 2, "b-1": 2})],
+    ),
+    Scenario(
+        "so it is with pods that ask for no devices",
+        nodes=racks(a=2, b=2),
+        others=[pod("x", on="b-0", cores=1)],
+        gangs=[gang("mpi", workers=4, cores=6, facts=should(tier=1))],
+        expect=[starts("mpi", on={"b-0": 2, "b-1": 2})],
+    ),
+    Scenario(
         "it is never a reason to wait",
         nodes=racks(a=1, c=1),
         gangs=[gang("mpi", workers=2, gpus=8, facts=should(tier=1))],

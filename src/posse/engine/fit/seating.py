@@ -82,6 +82,15 @@ class Seating:
         self._refresh()
         return self._seats
 
+    def room(self) -> Ints:
+        """Per row what is free of the devices it asks for; else of its first resource."""
+        self._refresh()
+        if self.asks_devices:
+            return self._grade
+        every = np.arange(len(self._seats))
+        free: Ints = self._table.free_at(every, self.columns[:1])[:, 0]
+        return free
+
     def _refresh(self) -> None:
         table = self._table
         if self.clock == table.clock:

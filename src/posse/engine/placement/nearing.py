@@ -174,7 +174,9 @@ def _best_first(level: Level, which: Rows, demands: list[Demand], held: Rows) ->
     nodes[nodes == 0] = np.iinfo(np.int64).max
     spare = level.seats(seating)[which]
     kept = -level.containing(held)[which] if len(held) else np.zeros(len(which), np.int64)
-    order = np.lexsort((which, spare, nodes, kept))
+    # What is too little for a seat is room to spare, too.
+    left = level.sums(seating.room())[which] if len(which) > 1 else spare
+    order = np.lexsort((which, left, spare, nodes, kept))
     best: list[int] = which[order].tolist()
     return best
 
