@@ -265,6 +265,38 @@ RESOURCES = [
         expect=[evicts("new", {"a1": 1}), waits("new", reason=RESERVED), ended("a1")],
     ),
     Scenario(
+        "so it has where it borrows some more of the first, as long as that lies about",
+        nodes=nodes(2, gpus=8),
+        queues=[
+            QueueFacts("a", deserved=(("cpu", 16_000), (GPU, 8))),
+            QueueFacts("b", deserved=(("cpu", 16_000), (GPU, 8))),
+        ],
+        gangs=[
+            runs("a1", "a", "node-0"),
+            runs("a2", "a", "node-1"),
+            cpus("b1", "b", "node-0", 14),
+            cpus("b2", "b", "node-1", 14),
+            gang("new", workers=1, gpus=8, cores=1, queue="b"),
+        ],
+        expect=[evicts("new", {"a1": 1}), waits("new", reason=RESERVED), ended("a1")],
+    ),
+    Scenario(
+        "but not where it would have to be taken from others, too",
+        nodes=nodes(2, gpus=8),
+        queues=[
+            QueueFacts("a", deserved=(("cpu", 16_000), (GPU, 8))),
+            QueueFacts("b", deserved=(("cpu", 16_000), (GPU, 8))),
+        ],
+        gangs=[
+            runs("a1", "a", "node-0"),
+            runs("a2", "a", "node-1"),
+            cpus("b1", "b", "node-0", 15),
+            cpus("b2", "b", "node-1", 15),
+            gang("new", workers=1, gpus=8, cores=1, queue="b"),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
         "nobody gives of what it has only its due, whatever it uses beyond that of other things",
         nodes=nodes(2, gpus=8),
         queues=[

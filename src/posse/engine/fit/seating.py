@@ -82,6 +82,15 @@ class Seating:
         self._refresh()
         return self._seats
 
+    def by_resource(self) -> Ints:
+        """The seats there would be on all nodes if only that were asked, for each of `columns`."""
+        self._refresh()
+        every = self._table.by_name()
+        rows = every[self.eligibility.at(every)]
+        free = np.maximum(self._table.free_at(rows, self.columns), 0)
+        seats: Ints = (free // self.amounts).sum(axis=0)
+        return seats
+
     def room(self) -> Ints:
         """Per row what is free of the devices it asks for; else of its first resource."""
         self._refresh()

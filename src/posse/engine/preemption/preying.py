@@ -15,6 +15,7 @@ from itertools import islice
 import numpy as np
 
 from posse.engine.columns import Ints
+from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang, Member
 from posse.engine.placement.placing import Placement
 from posse.engine.policy import Policy
@@ -42,7 +43,7 @@ class Prey:
         self._policy = policy
         self._quarry = quarry
         self._width = view.columns.used.shape[1]
-        self._asked = self._all_it_asks()
+        self._asked = self._taken = self._all_it_asks()
         self._trials = Trials(view, gang, policy, need)
         # How often there was anybody to look among.
         self.searched = 0
@@ -58,11 +59,14 @@ class Prey:
         if not self._gang.need:
             # What it is due is for its minimum.
             return None
+        givers = quarry.across(queue)
+        if givers:
+            self._taken = self._all_it_lacks()
         across = [
             unit
-            for giver, units in quarry.across(queue).items()
+            for giver, units in givers.items()
             if self._view.tree.outranks(queue, giver) == 1
-            or self._view.tree.may_take(queue, self._asked, giver)
+            or self._view.tree.may_take(queue, self._taken, giver)
             for unit in units
         ]
         return self._search(self._allowed(within + across)) if across else None
@@ -77,6 +81,25 @@ class Prey:
         for absent in muster.absent:
             asked[absent.seating.columns] += absent.count * absent.seating.amounts
         return asked
+
+    def _all_it_lacks(self) -> Ints:
+        """What it asks of the resources that there are too few seats for; of all, where it is only
+        all of them together.
+
+        The rest lies about, and whoever is beyond its due of that takes it from nobody.
+        """
+        counts: dict[Seating, int] = {}
+        for member in self._gang.muster.waiting[: self._need]:
+            counts[member.seating] = counts.get(member.seating, 0) + 1
+        for absent in self._gang.muster.absent:
+            counts[absent.seating] = counts.get(absent.seating, 0) + absent.count
+        wanted = np.zeros(self._width, np.int64)
+        for seating, count in counts.items():
+            wanted[seating.columns] += count
+        lacks = np.zeros(self._width, np.bool_)
+        for seating in counts:
+            lacks[seating.columns] |= seating.by_resource() < wanted[seating.columns]
+        return np.where(lacks, self._asked, 0) if lacks.any() else self._asked
 
     def _allowed(self, units: list[Unit]) -> list[Unit]:
         """In the order of their cost, those that may be ended together with all before them."""
@@ -101,7 +124,7 @@ class Prey:
                 lost = None
                 if unit.queue != taker:
                     lost = unit.amounts(self._width, unit.adds)
-                    if not view.tree.may_give(unit.queue, lost, taker, self._asked):
+                    if not view.tree.may_give(unit.queue, lost, taker, self._taken):
                         unspared.add(key)
                         continue
                 if not ledger.spend(unit.adds):
