@@ -58,10 +58,11 @@ def queue_status(
     if has != wanted:
         gone = {name: None for name in has if name not in wanted}
         patch["allocated"] = {n: w for n, w in wanted.items() if has.get(n) != w} | gone
-    live = sum(number for field, number in counts.items() if field != FIELDS[COMPLETED])
     if not now.state:
         patch["state"] = "Open"
-    elif now.state == "Closing" and not live:
+    elif now.state == "Closing" and not any(counts.values()):
+        # Those that have ended count, too: Volcano's controllers go by that, and would otherwise
+        # call it closing again as often as we called it closed.
         patch["state"] = "Closed"
     return patch
 

@@ -281,7 +281,8 @@ async def test_a_queue_that_has_no_place_in_the_tree_says_so_and_stops_nobody_el
         ({"state": "Open", "allocated": {GPU: "8"}}, {}, {GPU: 8}, {}),
         ({"state": "Open", "allocated": {GPU: "8"}}, {}, {}, {"allocated": {GPU: None}}),
         ({"state": "Closing"}, {"running": 1}, {}, {"running": 1}),
-        ({"state": "Closing", "completed": 2}, {"completed": 2}, {}, {"state": "Closed"}),
+        ({"state": "Closing", "completed": 2}, {"completed": 2}, {}, {}),
+        ({"state": "Closing"}, {}, {}, {"state": "Closed"}),
         ({"state": "Closed"}, {}, {}, {}),
     ],
 )
