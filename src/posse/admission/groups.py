@@ -83,6 +83,18 @@ def _wrongs(group: Object) -> Iterable[FieldError]:
     for role, least in spec.min_task_member.items():
         yield from non_negative(f"spec.minTaskMember[{role}]", least)
     yield from amounts(spec.min_resources, "spec.minResources")[1]
+    yield from _two_tiers(spec.network_topology, "spec.networkTopology")
+    for at, policy in enumerate(spec.sub_group_policy):
+        field = f"spec.subGroupPolicy[{at}].networkTopology"
+        yield from _two_tiers(mapping(policy, "networkTopology"), field)
+
+
+def _two_tiers(topology: Object | None, field: str) -> Iterable[FieldError]:
+    """A tier is named by its number or by its name."""
+    asked = topology or {}
+    if asked.get("highestTierAllowed") is not None and asked.get("highestTierName"):
+        why = "must not be named together with highestTierAllowed"
+        yield invalid(f"{field}.highestTierName", str(asked["highestTierName"]), why)
 
 
 def _queue(group: Object) -> str:

@@ -15,7 +15,7 @@ from posse.kube.errors import KubeError
 from posse.objects.access import NamespaceRule
 from posse.objects.errors import INVALID, FieldError
 from posse.objects.groups import Queue, QueueSpec
-from posse.objects.jobs.queues import DEFAULT_QUEUE
+from posse.objects.jobs.queues import DEFAULT_QUEUE, ROOT_QUEUE
 from posse.objects.jobs.wrongs import invalid
 from posse.objects.keys import NAMESPACES
 from posse.objects.kinds import QUEUE
@@ -48,7 +48,12 @@ async def _judge_deletion(request: AdmissionRequest, reader: Reader) -> Verdict:
     except KubeError as error:
         _log.warning("queues cannot be listed: %s", error)
         return Verdict(warnings=("whether other queues are part of this one could not be seen",))
-    parts = sorted(text(mapping(one, "metadata"), "name") for one in found if _parent(one) == name)
+    parts = sorted(
+        part
+        for one in found
+        if (part := text(mapping(one, "metadata"), "name")) != name
+        and (_parent(one) or ROOT_QUEUE) == name
+    )
     if not parts:
         return Verdict()
     shown = ", ".join(parts[:_MOST_NAMED]) + (", ..." if len(parts) > _MOST_NAMED else "")
@@ -104,6 +109,8 @@ async def _doubts(queue: Object, reader: Reader) -> tuple[str, ...]:
     except KubeError as error:
         _log.warning("queue %s cannot be read: %s", parent, error)
         return (f"queue {parent!r} could not be looked at",)
+    if found is None and parent == ROOT_QUEUE:
+        return ()
     if found is None:
         return (f"queue {parent!r}, of which this one is a part, does not exist",)
     own, bound = _capability(queue), _capability(found)

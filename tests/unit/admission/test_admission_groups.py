@@ -64,6 +64,15 @@ GROUPS: list[tuple[str, Object, list[str]]] = [
      ["spec.minTaskMember[worker]"]),
     ("resources in words", pod_group(minResources={"cpu": "much"}), ["spec.minResources[cpu]"]),
     ("resources below nothing", pod_group(minResources={"cpu": "-1"}), ["spec.minResources[cpu]"]),
+    ("a tier by its number", pod_group(networkTopology={"highestTierAllowed": 1}), []),
+    ("a tier by number and name",
+     pod_group(networkTopology={"highestTierAllowed": 0, "highestTierName": "rack"}),
+     ["spec.networkTopology.highestTierName"]),
+    ("so of a part",
+     pod_group(subGroupPolicy=[{"networkTopology": {"highestTierName": "rack"}},
+                               {"networkTopology": {"highestTierName": "rack",
+                                                    "highestTierAllowed": 1}}]),
+     ["spec.subGroupPolicy[1].networkTopology.highestTierName"]),
     ("a number in words", pod_group() | {"spec": {"minMember": "two"}}, ["spec"]),
 ]  # fmt: skip
 
@@ -187,6 +196,20 @@ async def test_a_queue_with_parts_stays() -> None:
     said = await answer(asking(None, old=a_queue()), reader)
     assert not said.allowed
     assert said.message.endswith("other queues are part of this one: a, b")
+
+
+async def test_the_root_stays_while_there_are_queues_that_name_no_parent() -> None:
+    root = queue("root")
+    said = await answer(asking(None, old=a_queue("root")), Known(root, queue("c")))
+    assert not said.allowed
+    alone = await answer(asking(None, old=a_queue("root")), Known(root, queue("a", parent="c")))
+    assert alone.allowed
+
+
+async def test_a_root_that_nobody_made_is_no_missing_parent() -> None:
+    said = await answer(asking(a_queue(parent="root")))
+    assert said.allowed
+    assert not said.warnings
 
 
 async def test_a_queue_without_parts_may_go() -> None:

@@ -9,6 +9,8 @@ from posse.objects.keys import QUEUE_NAME
 from posse.objects.trainingjobs import SchedulingPolicy
 
 DEFAULT_QUEUE = "default"
+# Those that name no parent are part of it, where there is one.
+ROOT_QUEUE = "root"
 
 
 def named_queue(policy: SchedulingPolicy, metadata: Mapping[str, Any]) -> str:
