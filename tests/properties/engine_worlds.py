@@ -17,6 +17,7 @@ from posse.engine.facts import (
     Shape,
     Taint,
     Toleration,
+    Topology,
     requests_of,
 )
 from posse.engine.view import View
@@ -54,6 +55,13 @@ def shapes(draw: st.DrawFn) -> Shape:
     )
 
 
+# Of the parts of a gang: how many of one start together, how many such are needed, and how near.
+squads = st.tuples(st.tuples(st.just("0"), st.integers(1, 3), st.integers(0, 2)))
+nearer = st.sampled_from(
+    [(), (("0", Topology(key="zone")),), (("0", Topology(key="zone", required=False)),)]
+)
+
+
 @dataclass
 class Cluster:
     nodes: list[NodeFacts]
@@ -87,6 +95,7 @@ def clusters(
     surplus: bool = True,
     announced: bool = True,
     minimums: bool = True,
+    parts: bool = False,
 ) -> Cluster:
     nodes = [draw(node_facts(f"node-{at}")) for at in range(draw(st.integers(0, most_nodes)))]
     names = [node.name for node in nodes] + ["elsewhere"]
@@ -100,6 +109,7 @@ def clusters(
         key = f"team/{number}"
         members: list[PodFacts] = []
         of_roles: list[tuple[str, int]] = []
+        parted = parts and draw(st.booleans())
         for role in range(draw(st.integers(1, most_roles))):
             shape = draw(st.sampled_from(palette))
             size = draw(st.integers(1, 4))
@@ -118,6 +128,7 @@ def clusters(
                         seat,
                         created=float(draw(st.integers(0, 2))),
                         deleting=seated and draw(st.integers(0, 9)) == 0,
+                        part=draw(st.sampled_from(["", "0/a", "0/b"])) if parted else "",
                     )
                 )
         least = draw(st.integers(1, len(members))) if surplus else len(members)
@@ -135,6 +146,8 @@ def clusters(
                 expects=expects,
                 recreated=draw(st.booleans()),
                 role_minimums=tuple(of_roles),
+                squads=draw(squads) if parted else (),
+                nearer=draw(nearer) if parted else (),
             )
         )
         pods += members

@@ -233,6 +233,13 @@ SQUADS = [
         policy=QUIET,
     ),
     Scenario(
+        "but not before it is whole, whatever there is room for",
+        nodes=racks(a=2, b=1),
+        gangs=[parted("job", 2, 3, tier=9, least=2, together=2)],
+        expect=[starts("job", 2, who=A), waits("job", because="3 pods beyond")],
+        policy=QUIET,
+    ),
+    Scenario(
         "to others it gives up a whole part, not a pod of each",
         nodes=racks(a=2, b=2),
         gangs=[

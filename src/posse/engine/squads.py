@@ -31,9 +31,11 @@ class Squads:
     # Waiting members that sit down together for its minimum, and pods that do not exist for it.
     chosen: list[Member] = field(default_factory=list)
     missing: int = 0
-    # Beyond that: those who begin a part, or make it whole, together; and who may sit down alone.
+    # Beyond that: those who begin a part, or make it whole, together; who may sit down alone, since
+    # their part is whole; and who may then.
     blocks: list[list[Member]] = field(default_factory=list)
     singles: list[Member] = field(default_factory=list)
+    later: list[Member] = field(default_factory=list)
 
     @property
     def short(self) -> int:
@@ -41,7 +43,8 @@ class Squads:
 
     def waiting(self) -> list[Member]:
         """All that there can be a seat for: not members of parts that are not all there."""
-        return [*self.chosen, *(member for block in self.blocks for member in block), *self.singles]
+        blocks = [member for block in self.blocks for member in block]
+        return [*self.chosen, *blocks, *self.singles, *self.later]
 
 
 def muster(
@@ -89,9 +92,11 @@ class _Roll:
         for part, members in self._waiting.items():
             left = [member for member in members if id(member) not in self._taken]
             short = self._short(part)
-            if len(left) >= short:
-                squads.blocks += [left[:short]] if short else []
-                squads.singles += left[short:]
+            if not short:
+                squads.singles += left
+            elif len(left) >= short:
+                squads.blocks.append(left[:short])
+                squads.later += left[short:]
         squads.singles.sort(key=lambda member: member.order)
         return squads
 
