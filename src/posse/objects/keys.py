@@ -36,6 +36,7 @@ VOLCANO_GROUP_NAME = "scheduling.volcano.sh/group-name"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 GROUP_MIN_MEMBER = "scheduling.k8s.io/group-min-member"
+VOLCANO_GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -229,6 +230,12 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod that has a controller and names no group (annotation)",
         "a whole number",
         "How many pods of that controller start together, as kube-batch reads it.",
+    ),
+    Annotation(
+        VOLCANO_GROUP_MIN_MEMBER,
+        "a pod that has a controller and names no group (annotation)",
+        "a whole number",
+        "The same. Volcano reads it from the controller; here it belongs into the pod template.",
     ),
     Annotation(
         QUEUE_NAME,

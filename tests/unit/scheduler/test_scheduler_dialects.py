@@ -300,19 +300,24 @@ def test_pods_that_name_a_gang_without_an_object_make_one() -> None:
     assert facts is not None and facts.min_member == 3
 
 
-def owned(number: int, job: str, **said: str) -> Pod:
-    made = pod(number, annotations={"scheduling.k8s.io/group-min-member": "3", **said})
+KUBE_BATCHS_MINIMUM = "scheduling.k8s.io/group-min-member"
+VOLCANOS_MINIMUM = "scheduling.volcano.sh/group-min-member"
+
+
+def owned(number: int, job: str, key: str = KUBE_BATCHS_MINIMUM, **said: str) -> Pod:
+    made = pod(number, annotations={key: "3", **said})
     made.metadata.owner_references = [
         OwnerReference(kind="Job", name=job, uid=f"uid-of-{job}", controller=True)
     ]
     return made
 
 
-def test_pods_of_one_controller_that_say_how_many_start_together_are_a_gang() -> None:
+@pytest.mark.parametrize("key", [KUBE_BATCHS_MINIMUM, VOLCANOS_MINIMUM])
+def test_pods_of_one_controller_that_say_how_many_start_together_are_a_gang(key: str) -> None:
     read = reader()
     for number in range(2):
-        read.pod(Change(None, owned(number, "mine")))
-    read.pod(Change(None, owned(2, "other")))
+        read.pod(Change(None, owned(number, "mine", key)))
+    read.pod(Change(None, owned(2, "other", key)))
     read.refresh()
     found = {key: (muster.facts({}), len(muster.members)) for key, muster in read.musters.items()}
     assert {

@@ -51,14 +51,20 @@ def group_named_by(pod: Pod) -> str:
 def _shadow(pod: Pod) -> str:
     """What kube-batch calls a shadow PodGroup: the pods of one controller, which say how many of
     them start together. No PodGroup has the uid of a controller for a name."""
-    if keys.GROUP_MIN_MEMBER not in pod.metadata.annotations:
+    said = _said_minimum(pod)
+    if not said:
         return ""
     owner = pod.metadata.controller
-    return owner.uid if owner is not None and _whole(_said_minimum(pod)) else ""
+    return owner.uid if owner is not None and _whole(said) else ""
 
 
 def _said_minimum(pod: Pod) -> str:
-    return pod.metadata.annotations.get(keys.GROUP_MIN_MEMBER, "")
+    annotations = pod.metadata.annotations
+    return (
+        annotations.get(keys.GROUP_MIN_MEMBER)
+        or annotations.get(keys.VOLCANO_GROUP_MIN_MEMBER)
+        or ""
+    )
 
 
 def minimum_named_by(pod: Pod) -> int:
