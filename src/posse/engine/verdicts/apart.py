@@ -16,7 +16,7 @@ from posse.engine.fit.topology import Level
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.resources import amount, count, words
-from posse.engine.verdicts.wording import Ask, Told, by_gravity
+from posse.engine.verdicts.wording import Ask, Told, by_gravity, whole
 from posse.engine.view import View
 
 
@@ -41,7 +41,7 @@ class Apart:
             return
         if gang.facts.topology is not None:
             own = view.rows_of(gang)
-            self.stories.append(_Together(view, gang.facts.topology, own, asks, policy))
+            self.stories.append(_Together(view, gang.facts.topology, own, whole(asks), policy))
         nearer = dict(gang.facts.nearer)
         for part in dict.fromkeys(ask.demand.part for ask in asks) if nearer else ():
             request = nearer.get(part.partition("/")[0])

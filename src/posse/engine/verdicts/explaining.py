@@ -41,6 +41,7 @@ from posse.engine.verdicts.wording import (
     out,
     selector,
     sum_of,
+    whole,
     with_number,
 )
 from posse.engine.view import View
@@ -158,10 +159,11 @@ class _Story:
             # They start as room comes, one by one: what the next one lacks is what they wait for.
             more = [d for d in shortfall.demands if not d.announced and d.most]
             self.beyond = sum(demand.most for demand in more)
-            self.asks = [Ask(demand, 1) for demand in more[:1]]
+            asks = [Ask(demand, 1) for demand in more[:1]]
         else:
-            self.asks = [Ask(d, d.wanted) for d in shortfall.demands if d.wanted]
-        self.apart = Apart(view, shortfall, self.asks, policy)
+            asks = [Ask(d, d.wanted) for d in shortfall.demands if d.wanted]
+        self.asks = whole(asks)
+        self.apart = Apart(view, shortfall, asks, policy)
         self.usable = {id(ask): survey.usable(ask.seating) for ask in self.asks}
         # What each node would seat if it were empty.
         self.if_empty = {id(ask): survey.if_empty(ask.seating) for ask in self.asks}

@@ -35,6 +35,17 @@ class Ask:
         return amount(resource, self.seating.asked[resource])
 
 
+def whole(asks: Sequence[Ask]) -> list[Ask]:
+    """The same, of all parts of a gang together."""
+    alike: dict[tuple[str, int, bool], list[Ask]] = {}
+    for ask in asks:
+        alike.setdefault((ask.role, id(ask.seating), ask.demand.announced), []).append(ask)
+    return [
+        some[0] if len(some) == 1 else Ask(some[0].demand, sum(ask.number for ask in some))
+        for some in alike.values()
+    ]
+
+
 def by_gravity(seating: Seating) -> list[tuple[str, int]]:
     return sorted(seating.asked.items(), key=lambda item: gravity(item[0]))
 
