@@ -73,8 +73,8 @@ PROTECTED = [
         ],
         expect=[
             evicts("new", {"old": ["old-worker-1", "old-worker-2"]}),
-            waits("next"),
             waits("new", reason=RESERVED),
+            waits("next"),
         ],
     ),
     Scenario(

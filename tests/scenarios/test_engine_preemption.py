@@ -558,9 +558,9 @@ SCENARIOS = [
         ],
         expect=[
             evicts("first", {"old": 1}),
-            waits("second"),
             waits("first", reason=RESERVED),
             ended("old"),
+            waits("second"),
         ],
     ),
     Scenario(
@@ -648,9 +648,9 @@ BUDGETS = [
         ],
         expect=[
             evicts("first", {"a": 1}),
-            waits("second"),
             waits("first", reason=RESERVED),
             ended("a"),
+            waits("second"),
         ],
     ),
     Scenario(

@@ -15,7 +15,7 @@ from posse.engine.placement.admitting import refusal
 from posse.engine.placement.placing import Placement, start
 from posse.engine.policy import Policy
 from posse.engine.preemption import preempting
-from posse.engine.preemption.preempting import give_up_overdue, preempt
+from posse.engine.preemption.preempting import Hunt, give_up_overdue
 from posse.engine.queues.lining import call_up, held_up
 from posse.engine.queues.ordering import in_order
 from posse.engine.repair import healing
@@ -42,20 +42,19 @@ def cycle(
         yield from give_up_overdue(view, now)
         yield from heal(view, policy, now)
 
-        # 2. Everyone else in order: the whole minimum, or nothing.
+        # 2. Everyone else in order: the whole minimum, or nothing. Others end for those who come
+        #    before them, if that makes room for the whole of them.
         enter("place")
-        yield from place_everyone(view, policy, now)
+        hunt = Hunt(view, policy, now, enter)
+        yield from place_everyone(view, policy, now, hunt)
 
-        # 3. Others end for those who come before them, if that makes room for the whole of them.
+        # 3. The same for those whom only somebody's start could help.
         enter("preempt")
-        ended = False
-        for decision in preempt(view, policy, now):
-            ended = True
-            yield decision
+        yield from hunt.at_last()
 
         # What was kept for those who ended, or was given up by those who started, may be all that
         # another one lacks: nothing else need happen before it is looked at.
-        if view.hunting.put_off or not (ended or healing.helped(view)):
+        if view.hunting.put_off or not (hunt.ended or healing.helped(view)):
             view.settled = True
             break
     else:
@@ -70,7 +69,7 @@ def cycle(
     yield from explain(view, policy)
 
 
-def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]:
+def place_everyone(view: View, policy: Policy, now: float, hunt: Hunt) -> Iterator[Decision]:
     """In order; again, where a line has moved, or less is kept back from them by that."""
     call_up(view)
     renew(view, policy, now)
@@ -89,6 +88,7 @@ def place_everyone(view: View, policy: Policy, now: float) -> Iterator[Decision]
             else:
                 view.shortfalls.record(gang, outcome)
                 reserve(view, gang, policy, now)
+                yield from hunt.in_turn(gang)
         renew(view, policy, now)
         if not call_up(view) and view.shadows.lessened == lessened:
             return

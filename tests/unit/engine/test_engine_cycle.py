@@ -55,19 +55,20 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_a_cycle_leaves_is_due_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first is ended for the urgent one, and what was kept for it suffices for the last."""
+    """One that ends nobody had its turn before the urgent one, for which the first is ended: what
+    was kept for that suffices for both."""
     view = View()
     arrives(
         node("n", gpus=2),
         gang("half", workers=3, exist=2, gpus=2, on=["elsewhere"], started=False),
+        gang("meek", workers=1, gpus=1, priority=2, facts={"preempts": False}),
         gang("urgent", workers=1, gpus=1, priority=1),
-        gang("last", workers=1, gpus=1),
     )(view)
     monkeypatch.setattr("posse.engine.cycle._MOST_ROUNDS", 1)
-    assert ("Start", "last") not in names(decide(view, 7.0))
+    assert ("Start", "meek") not in names(decide(view, 7.0))
     assert wake_at(view, POLICY) == 7.0
     monkeypatch.undo()
-    assert names(decide(view, 7.0)) == [("Start", "last")]
+    assert names(decide(view, 7.0)) == [("Start", "meek")]
     assert wake_at(view, POLICY) != 7.0
 
 

@@ -12,7 +12,7 @@ too often is spared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
 from posse.engine.decisions import Evict, Keep, Reason, Start, Victim
@@ -34,48 +34,129 @@ from posse.engine.view import View
 _SEARCHES = 16
 
 
-def preempt(view: View, policy: Policy, now: float) -> Iterator[Evict | Keep | Start]:
-    if not (policy.preemption or policy.reclaim):
-        return
-    hunters = _hunters(view, policy, now)
-    heap: list[tuple[Rank, str]] = []
+class Hunt:
+    """The search for victims in one round of a cycle.
 
-    def enter(shortfall: Shortfall) -> None:
-        gang = _first(shortfall)
-        if gang is not None:
-            heappush(heap, (gang.rank, gang.key))
+    Who is blocked in its turn looks for them then, before anybody behind it is served: otherwise
+    those would take the room that it lacks only a part of, to be ended for it a moment later, or to
+    be in its way for good where they must not be ended. At the end of the round come those whom
+    somebody that has sat down meanwhile could help.
+    """
 
-    for shortfall in hunters:
-        enter(shortfall)
-    quarry = Quarry(view, policy, now)
-    searches = 0
-    while heap:
-        _, key = heappop(heap)
-        gang = view.gangs.get(key)
-        blocked = None if gang is None else view.shortfalls.of(gang)
-        if gang is None or blocked is None:
-            continue
-        if not quarry.has_any_for(gang):
-            continue
-        if searches >= _SEARCHES:
-            view.hunting.put_off[key] = gang
-            continue
-        turn(view, gang, now)
-        plan, searched = _plan(view, gang, policy, quarry)
-        view.shadows.show(())
-        searches += searched
-        if plan is None:
-            continue
-        units, placement = plan
-        quarry.changed()
-        yield _carry_out(view, gang, units, placement, policy, now)
-        for loser in [unit.gang for unit in units if not unit.members]:
-            yield Keep(loser.key, None)
-            heappush(heap, (loser.rank, loser.key))
-        for waiting in (gang, *(unit.gang for unit in units if unit.whole)):
-            yield from _wait(view, waiting, policy)
-        if blocked.gangs:
-            enter(blocked)
+    def __init__(
+        self, view: View, policy: Policy, now: float, enter: Callable[[str], None]
+    ) -> None:
+        self._view = view
+        self._policy = policy
+        self._now = now
+        self._enter = enter
+        self._wanted = policy.preemption or policy.reclaim
+        self._quarry = Quarry(view, policy, now)
+        self._searches = 0
+        # Who sat down since the last round, queue by queue the lowest priority of them.
+        self._new: dict[str, int] | None = None
+        # For whom was looked in their turn.
+        self._served: dict[int, Shortfall] = {}
+        # Somebody was ended, or is waited for.
+        self.ended = False
+
+    def in_turn(self, gang: Gang) -> Iterator[Evict | Keep | Start]:
+        """For this gang, if it was just found not to fit, and for those that ask the same."""
+        blocked = self._view.shortfalls.of(gang) if self._wanted else None
+        if blocked is None or blocked.sought or not _may_hunt(blocked):
+            return
+        if len(self._served) == _SEARCHES:
+            return
+        if self._new is None:
+            self._new = self._view.hunting.sort_out(self._now)
+        self._enter("preempt")
+        # Others have started since: shares are other ones, and so is who has too much.
+        self._quarry.moved()
+        blocked.sought = True
+        self._served[id(blocked)] = blocked
+        yield from self._chase([blocked])
+        self._enter("place")
+
+    def at_last(self) -> Iterator[Evict | Keep | Start]:
+        """For everybody else whom it could help."""
+        if not self._wanted:
+            return
+        late = self._view.hunting.sort_out(self._now)
+        before = self._new or {}
+        new = {q: min(before.get(q, p), p) for q, p in late.items()}
+        self._quarry.moved()
+        yield from self._chase(self._hunters({**before, **new}, late))
+
+    def _hunters(self, new: dict[str, int], late: dict[str, int]) -> list[Shortfall]:
+        """Shortfalls that are new or were looked at again, and those that new prey could help:
+        only that of late, where they had their turn."""
+        view, hunting = self._view, self._view.hunting
+        put_off, hunting.put_off = hunting.put_off, {}
+        found: dict[int, Shortfall] = {}
+        for gang in put_off.values():
+            shortfall = view.shortfalls.of(gang)
+            if shortfall is not None:
+                found[id(shortfall)] = shortfall
+        for blocked in view.shortfalls.untold.values():
+            if isinstance(blocked, Shortfall) and not blocked.sought:
+                found[id(blocked)] = blocked
+        if view.budgets.eased:
+            view.budgets.eased = False
+            new = dict.fromkeys(hunting.seated, -(1 << 62))
+        if new:
+            across = self._policy.reclaim and len(hunting.seated) > 1
+            for shortfall in view.shortfalls.each():
+                first = shortfall.first()
+                if first is None or first.facts is None:
+                    continue
+                news = late if id(shortfall) in self._served else new
+                here = news.get(first.facts.queue)
+                elsewhere = len(news) > (here is not None)
+                if (here is not None and here < first.facts.priority) or (across and elsewhere):
+                    found[id(shortfall)] = shortfall
+        for shortfall in found.values():
+            shortfall.sought = True
+        return [each for each in found.values() if _may_hunt(each)]
+
+    def _chase(self, hunters: list[Shortfall]) -> Iterator[Evict | Keep | Start]:
+        view, policy, now, quarry = self._view, self._policy, self._now, self._quarry
+        heap: list[tuple[Rank, str]] = []
+
+        def enter(shortfall: Shortfall) -> None:
+            gang = _first(shortfall)
+            if gang is not None:
+                heappush(heap, (gang.rank, gang.key))
+
+        for shortfall in hunters:
+            enter(shortfall)
+        while heap:
+            _, key = heappop(heap)
+            gang = view.gangs.get(key)
+            blocked = None if gang is None else view.shortfalls.of(gang)
+            if gang is None or blocked is None:
+                continue
+            if not quarry.has_any_for(gang):
+                continue
+            if self._searches >= _SEARCHES:
+                view.hunting.put_off[key] = gang
+                continue
+            turn(view, gang, now)
+            plan, searched = _plan(view, gang, policy, quarry)
+            view.shadows.show(())
+            self._searches += searched
+            if plan is None:
+                continue
+            self.ended = True
+            units, placement = plan
+            quarry.changed()
+            yield _carry_out(view, gang, units, placement, policy, now)
+            for loser in [unit.gang for unit in units if not unit.members]:
+                yield Keep(loser.key, None)
+                heappush(heap, (loser.rank, loser.key))
+            for waiting in (gang, *(unit.gang for unit in units if unit.whole)):
+                yield from _wait(view, waiting, policy)
+            if blocked.gangs:
+                enter(blocked)
 
 
 def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
@@ -114,38 +195,9 @@ def wake_at(view: View) -> float | None:
 # -- who looks for victims ---------------------------------------------------------------------
 
 
-def _hunters(view: View, policy: Policy, now: float) -> list[Shortfall]:
-    """Shortfalls that are new or were looked at again, and those that new prey could help."""
-    hunting = view.hunting
-    new = hunting.sort_out(now)
-    put_off, hunting.put_off = hunting.put_off, {}
-    found: dict[int, Shortfall] = {}
-    for gang in put_off.values():
-        shortfall = view.shortfalls.of(gang)
-        if shortfall is not None:
-            found[id(shortfall)] = shortfall
-    for blocked in view.shortfalls.untold.values():
-        if isinstance(blocked, Shortfall) and not blocked.sought:
-            found[id(blocked)] = blocked
-    if view.budgets.eased:
-        view.budgets.eased = False
-        new = dict.fromkeys(hunting.seated, -(1 << 62))
-    if new:
-        across = policy.reclaim and len(hunting.seated) > 1
-        for shortfall in view.shortfalls.each():
-            first = shortfall.first()
-            if first is None or first.facts is None:
-                continue
-            here = new.get(first.facts.queue)
-            elsewhere = len(new) > (here is not None)
-            if (here is not None and here < first.facts.priority) or (across and elsewhere):
-                found[id(shortfall)] = shortfall
-    for shortfall in found.values():
-        shortfall.sought = True
-    return [each for each in found.values() if _may_hunt(each) and each.verdict is None]
-
-
 def _may_hunt(shortfall: Shortfall) -> bool:
+    if shortfall.verdict is not None:
+        return False
     if not shortfall.surplus:
         return True
     first = shortfall.first()

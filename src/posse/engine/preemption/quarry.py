@@ -104,6 +104,11 @@ class Quarry:
             if facts is not None and (facts.queue, facts.priority) == (queue, priority):
                 yield from shortfall.demands
 
+    def moved(self) -> None:
+        """Somebody started: who may take from whom is found anew, and what that comes to."""
+        for known in (self._across, self._any, self._most):
+            known.clear()
+
     def changed(self) -> None:
         """Somebody was ended: all of it is worked out anew."""
         for known in (self._pieces, self._within, self._across, self._any, self._most):

@@ -1,0 +1,119 @@
+"""Who is blocked ends others in its turn, before anybody behind it is served.
+
+Those behind would otherwise start in the room that it lacks only a part of, and end for it a moment
+later; or stay, where they must not be ended, and keep it from starting for as long as they run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from posse.engine.decisions import Reason
+from posse.engine.policy import Policy
+from tests.scenarios.language import (
+    Expectation,
+    Scenario,
+    Team,
+    Turn,
+    ends,
+    evicts,
+    gang,
+    goes,
+    nodes,
+    queue,
+    starts,
+    waits,
+)
+
+RESERVED, INCOMPLETE = Reason.RESERVED, Reason.INCOMPLETE
+
+
+def runs(name: str, *on: str, gpus: int = 1, **like: Any) -> Team:
+    facts = {"began": -100.0, **like.pop("facts", {})}
+    return gang(name, workers=len(on), on=on, gpus=gpus, facts=facts, **like)
+
+
+def ended(name: str) -> Expectation:
+    return waits(name, because="ended for team/", reason=INCOMPLETE)
+
+
+def behind(name: str, gang: str) -> Expectation:
+    return waits(name, because=f"held for team/{gang}")
+
+
+def half_full(*behind: Team, policy: Policy | None = None, name: str) -> Scenario:
+    """Two of four GPUs are in use; who comes first lacks those, who comes behind does not."""
+    return Scenario(
+        name,
+        nodes=nodes(1, gpus=4),
+        gangs=[
+            runs("old", "node-0", "node-0"),
+            gang("first", workers=4, gpus=1, priority=5),
+            *behind,
+        ],
+        policy=policy or Policy(),
+        expect=[
+            evicts("first", {"old": 2}, on={"node-0": 4}),
+            waits("first", because="2 pods of team/old", reason=RESERVED),
+            ended("old"),
+            *(waits(each.group.uid, because="held for team/first") for each in behind),
+        ],
+        then=[
+            Turn([goes("old-worker-0", "old-worker-1")]),
+            Turn(
+                [ends("old-worker-0", "old-worker-1")],
+                [starts("first", 4), *(waits(each.group.uid) for each in behind)],
+            ),
+        ],
+    )
+
+
+SCENARIOS = [
+    half_full(
+        gang("second", workers=2, gpus=1),
+        name="room that it lacks a part of is not given to who comes behind, to be ended at once",
+    ),
+    half_full(
+        gang("second", workers=2, gpus=1, facts={"preemptable": False}),
+        name="nor to one that must not be ended, and would keep it out for good",
+    ),
+    half_full(
+        gang("second", workers=2, gpus=1),
+        policy=Policy(min_runtime=60.0),
+        name="nor to one that nobody may end for a while",
+    ),
+    Scenario(
+        "who finds nobody to end is passed, as ever",
+        nodes=nodes(1, gpus=4),
+        gangs=[
+            runs("old", "node-0", "node-0", priority=9),
+            gang("first", workers=4, gpus=1, priority=5),
+            gang("second", workers=2, gpus=1),
+        ],
+        expect=[starts("second", 2), waits("first", because="0 are free of 4")],
+    ),
+    Scenario(
+        "a queue that takes back its due does so before another borrows more",
+        nodes=nodes(2, gpus=4),
+        queues=[queue("a", deserved=2), queue("b", deserved=6)],
+        gangs=[
+            *(runs(f"a{at}", "node-0", queue="a") for at in range(4)),
+            gang("due", workers=6, gpus=1, queue="b"),
+            gang("more", workers=4, gpus=1, queue="a", age=9.0),
+        ],
+        expect=[
+            evicts("due", {"a0": 1, "a1": 1}),
+            waits("due", reason=RESERVED),
+            ended("a0"),
+            ended("a1"),
+            behind("more", "due"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+def test_turns(scenario: Scenario) -> None:
+    scenario.play()
