@@ -24,6 +24,7 @@ from tests.scenarios.language import (
     member,
     node,
     nodes,
+    pod,
     queue,
     starts,
     waits,
@@ -237,6 +238,40 @@ SCENARIOS = [
             gang("new", workers=1, gpus=1, priority=5),
         ],
         expect=[evicts("new", {"elastic": 1}), waits("new", reason=RESERVED)],
+    ),
+    Scenario(
+        "what is made for a member it lost stays kept, whatever comes free elsewhere meanwhile",
+        nodes=[node("node-0", gpus=24), node("far")],
+        others=[pod("other", on="far", cores=1)],
+        gangs=[grows("new", "node-0", "node-0", workers=3, started=True), runs("old", "node-0")],
+        expect=[
+            evicts("new", {"old": 1}, on={"node-0": 1}),
+            waits("new", because="waits for 1 pod of team/old", reason=RESERVED),
+            ended("old"),
+        ],
+        then=[
+            Turn([goes("old-worker-0"), ends("other")]),
+            Turn([ends("old-worker-0")], [starts("new", 1)]),
+        ],
+    ),
+    Scenario(
+        "and is not passed to and fro with one of lower priority that it was taken from",
+        nodes=[node("node-0", gpus=4), node("node-1", gpus=3), node("node-2", gpus=1)],
+        queues=[queue("q", priority=1), queue("lower")],
+        gangs=[
+            grows("first", "node-0", "node-0", workers=3, gpus=2, started=True, queue="q"),
+            gang("second", workers=1, gpus=2, queue="q"),
+            runs("old", "node-1", gpus=1, queue="lower"),
+            runs("older", "node-1", gpus=1, queue="lower", facts={"began": -200.0}),
+        ],
+        expect=[
+            evicts("second", {"old": 1}),
+            keeps("first", ("worker", "node-1")),
+            keeps("second"),
+            ended("old"),
+            waits("first", because="waits for 1 pod of team/old", reason=RESERVED),
+            waits("second", because="held for team/first"),
+        ],
     ),
 ]
 

@@ -158,8 +158,8 @@ def _complete(view: View, gang: Gang, policy: Policy, before: list[Hold]) -> Ite
     """Seat what is missing; where it cannot all be seated, keep what can, where it was `before`."""
     while view.ailing.get(gang.key) is gang and gang.facts is not None:
         view.stirred.pop(gang.key, None)
-        need = gang.need
-        outcome = refusal(view, gang) or _seat_missing(view, gang, policy, need)
+        need, bid = gang.need, gang.bid
+        outcome = refusal(view, gang) or _seat_missing(view, gang, policy, bid)
         if not isinstance(outcome, Placement):
             if gang.lapsed:
                 gang.repairs = ()
