@@ -155,8 +155,8 @@ TABLE = [
         ],
         expect=[
             waits("few", reason=Reason.INCOMPLETE, place=0),
-            waits("lost", reason=Reason.QUEUE_MISSING, place=0),
             waits("g00", place=1),
+            waits("lost", reason=Reason.QUEUE_MISSING, place=0),
         ],
         places=True,
     ),

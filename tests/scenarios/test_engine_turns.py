@@ -1,7 +1,9 @@
-"""Who is blocked ends others in its turn, before anybody behind it is served.
+"""Nobody starts where another one would at once be ended for a third.
 
-Those behind would otherwise start in the room that it lacks only a part of, and end for it a moment
-later; or stay, where they must not be ended, and keep it from starting for as long as they run.
+Who is blocked ends others in its turn, before anybody behind it is served: those would otherwise
+start in the room that it lacks only a part of, and end for it a moment later; or stay, where they
+must not be ended, and keep it from starting for as long as they run. And a queue does not borrow
+what another wants of its own, which would take it back from whoever ran there before.
 """
 
 from __future__ import annotations
@@ -112,6 +114,73 @@ SCENARIOS = [
         ],
     ),
 ]
+
+
+def shared(name: str, *teams: Team, expect: list[Expectation], **dues: int | None) -> Scenario:
+    """Two of four GPUs are free; of the others each queue has one."""
+    return Scenario(
+        name,
+        nodes=nodes(1, gpus=4),
+        queues=[queue(each, deserved=due) for each, due in dues.items()],
+        gangs=[*(runs(f"{each}0", "node-0", queue=each) for each in ("a", "b")), *teams],
+        expect=expect,
+    )
+
+
+BORROWING = [
+    shared(
+        "who stays within its due comes before an older one that does not",
+        gang("a1", workers=2, gpus=1, queue="a", age=9.0),
+        gang("b1", workers=1, gpus=1, queue="b"),
+        expect=[starts("b1", 1), waits("a1", because="1 is free of 4")],
+        a=2,
+        b=2,
+    ),
+    shared(
+        "so it is where their weights say what is due",
+        gang("a1", workers=2, gpus=1, queue="a", age=9.0),
+        gang("b1", workers=1, gpus=1, queue="b"),
+        expect=[starts("b1", 1), waits("a1", because="1 is free of 4")],
+        a=None,
+        b=None,
+    ),
+    shared(
+        "what nobody else wants is borrowed at once",
+        gang("a1", workers=2, gpus=1, queue="a"),
+        expect=[starts("a1", 2)],
+        a=2,
+        b=2,
+    ),
+    shared(
+        "and what the other could not use anyway",
+        gang("a1", workers=2, gpus=1, queue="a"),
+        gang("b1", workers=1, gpus=3, queue="b", age=9.0),
+        expect=[starts("a1", 2), waits("b1")],
+        a=2,
+        b=2,
+    ),
+    shared(
+        "of two that would both borrow the older is first",
+        gang("a1", workers=2, gpus=1, queue="a", age=9.0),
+        gang("b1", workers=2, gpus=1, queue="b"),
+        expect=[starts("a1", 2), waits("b1")],
+        a=2,
+        b=2,
+    ),
+    shared(
+        "members beyond a minimum come after a minimum within its due, whatever the shares",
+        gang("a1", workers=3, least=1, gpus=1, queue="a", age=9.0, on=["node-0"]),
+        gang("b1", workers=1, gpus=1, queue="b"),
+        expect=[starts("b1", 1), waits("a1", because="beyond its minimum")],
+        a=8,
+        b=2,
+    ),
+]
+
+
+@pytest.mark.parametrize("scenario", BORROWING, ids=lambda each: each.name)
+def test_borrowing(scenario: Scenario) -> None:
+    scenario.play()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)

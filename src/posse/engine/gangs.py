@@ -17,6 +17,8 @@ NOWHERE = -1
 _ORDER = attrgetter("order")
 _NOBODY: Mapping[str, int] = {}
 
+# Of each column so much.
+Amounts = tuple[tuple[int, int], ...]
 # Smaller is served earlier.
 Rank = tuple[bool, int, float, str, str]
 
@@ -186,6 +188,7 @@ class Gang:
     verdict: Verdict | None = None
     _muster: Muster | None = None
     _rank: Rank | None = None
+    _asks: Amounts | None = None
 
     @property
     def rank(self) -> Rank:
@@ -259,7 +262,7 @@ class Gang:
         return self._muster
 
     def forget_muster(self) -> None:
-        self._muster = self._rank = None
+        self._muster = self._rank = self._asks = None
 
     def awaited(self) -> list[Member]:
         """Waiting members whose role is announced, or was when their seat was held."""
@@ -319,6 +322,23 @@ class Gang:
         if self.short or not self.facts.grows:
             return self.need
         return max(self.need, min(len(made(self)), len(self.muster.waiting)))
+
+    def asks(self) -> Amounts:
+        """What its turn is about: who must be seated together, at least one of those who wait."""
+        if self._asks is None or self.holds:
+            muster, need = self.muster, max(1, self.need)
+            roles = muster.roles()
+            if len(roles) == 1:
+                seats = [(roles[0].seating, need)]
+            else:
+                seats = [(member.seating, 1) for member in muster.waiting[:need]]
+            seats += [(absent.seating, absent.count) for absent in muster.absent]
+            asked: dict[int, int] = {}
+            for seating, number in seats:
+                for column, amount in seating.pairs:
+                    asked[column] = asked.get(column, 0) + number * amount
+            self._asks = tuple(asked.items())
+        return self._asks
 
     def lost(self) -> bool:
         """It had its minimum once, and has not now: not if the minimum was raised since."""

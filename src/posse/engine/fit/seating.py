@@ -59,6 +59,7 @@ class Seating:
         self.asked = {r: min(a, LARGEST + 1) for r, a in shape.requests if a > 0} or {PODS: 1}
         self.columns: Rows = np.array([columns.column_of(r) for r in self.asked], np.intp)
         self.amounts: Ints = np.array(list(self.asked.values()), np.int64)
+        self.pairs = tuple(zip(self.columns.tolist(), self.amounts.tolist(), strict=True))
         # How many devices, and where among the rest.
         self._devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
         self.devices = int(self.amounts[self._devices].sum())

@@ -1,9 +1,11 @@
 """Who is served first: queues by priority and share, gangs inside a queue as `Gang.rank` says.
 
 The tree is walked from the top: of the queues that have somebody to serve, the one of higher
-priority, then one below its guarantee, then the one that has least of what is due to it; where all
-of that is equal, the one whose first gang comes first. The order is asked for gang by gang, after
-each has been served, because what was served changes it.
+priority, then one below its guarantee, then one that stays within its due with the minimum of its
+first gang, then the one that has least of what is due to it; where all of that is equal, the one
+whose first gang comes first. So nobody borrows what another wants of its own, to give it back a
+moment later. The order is asked for gang by gang, after each has been served, because what was
+served changes it.
 """
 
 from __future__ import annotations
@@ -15,12 +17,11 @@ from posse.engine.gangs import Gang, Rank
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.queues.lineages import Queue
-from posse.engine.queues.tree import QueueTree
 from posse.engine.view import View
 
 Entry = tuple[Rank, str]
-# Priority, guarantee, share, then whose first gang comes first, then the name.
-Turn = tuple[int, bool, float, Entry, str]
+# Priority, guarantee, due, share, then whose first gang comes first, then the name.
+Turn = tuple[int, bool, bool, float, Entry, str]
 
 
 def in_order(view: View, policy: Policy) -> Iterator[tuple[Gang, bool]]:
@@ -31,7 +32,7 @@ def in_order(view: View, policy: Policy) -> Iterator[tuple[Gang, bool]]:
     was served.
     """
     view.tree.count_by(policy.share_weights)
-    line = _Line(view.tree)
+    line = _Line(view)
     for stirred in view.stirred.values():
         if stirred.key not in view.ailing and stirred.facts is not None:
             line.join(stirred)
@@ -63,8 +64,10 @@ def in_order(view: View, policy: Policy) -> Iterator[tuple[Gang, bool]]:
 class _Line:
     """Who waits to be served, by queue. Where only one queue has any, no share is looked at."""
 
-    def __init__(self, tree: QueueTree) -> None:
-        self._tree = tree
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._tree = view.tree
+        self._scarce = view.tree.scarce()
         self._gangs: dict[str, list[Entry]] = {}
         # Of each queue that has some: those of its children with somebody to serve, as a heap in
         # which only what is `_current` counts.
@@ -127,10 +130,19 @@ class _Line:
         if entries := self._gangs.get(queue.name):
             head = entries[0]
         elif below := self._first(queue):
-            head = below[3]
+            head = below[4]
         else:
             return None
-        return (*self._tree.standing(queue), head, queue.name)
+        priority, met, share = self._tree.standing(queue)
+        return priority, met, self._borrows(queue, head), share, head, queue.name
+
+    def _borrows(self, queue: Queue, head: Entry) -> bool:
+        """Whether its first gang takes the queue beyond its due, or has its minimum already."""
+        if not self._scarce:
+            return False
+        rank, key = head
+        gang = self._view.gangs.get(key)
+        return rank[0] or (gang is not None and self._tree.exceeds(queue, gang.asks()))
 
     def _first(self, queue: Queue) -> Turn | None:
         """The turn of the child that is to be served first."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints
 from posse.engine.facts import Requests
+from posse.engine.gangs import Amounts
 from posse.engine.queues.ceilings import Ceilings
 from posse.engine.queues.ledgers import UNLIMITED
 from posse.engine.queues.limits import Bounds, Limit
@@ -46,6 +47,7 @@ class QueueTree(Ceilings):
         self._scale: list[float] = []
         self._scaled_at = (-1, 0)
         self._deserved: Moment[str, Ints] = Moment()
+        self._dues: Moment[str, list[int]] = Moment()
         self._entitled: Moment[str, Entitlement] = Moment()
         self._rooms: Moment[int, Ints] = Moment()
         self._bounds: Moment[tuple[int, int], Bounds] = Moment()
@@ -272,6 +274,31 @@ class QueueTree(Ceilings):
         if queue.facts.guarantee:
             met = bool((used >= self._kept[queue.row]).all())
         return -queue.facts.priority, met, self.share_of(queue, used)
+
+    def scarce(self) -> bool:
+        """Whether anybody asks for more than its due; most often all is there for everybody."""
+        self._settle()
+        asked = self._asked[self._top.row]
+        return bool(
+            (asked > self._totals.total()).any()
+            or any(
+                self._asked.item(queue.row, self._columns.column_of(resource)) > amount
+                for queue in self._queues.values()
+                for resource, amount in queue.facts.deserved
+            )
+        )
+
+    def exceeds(self, queue: Queue, asked: Amounts) -> bool:
+        """Whether with so much more it uses more than its due of anything."""
+        dues = self._dues.known((self._wanted_at, self._columns.last_altered))
+        due = dues.get(queue.name)
+        if due is None:
+            due = dues[queue.name] = self.deserved(queue.name).tolist()
+        used, row = self._used, queue.row
+        for column, amount in asked:  # noqa: SIM110  asked for every gang that is looked at
+            if used.item(row, column) + amount > due[column]:
+                return True
+        return False
 
     # -- who may take from whom --------------------------------------------------------------
 
