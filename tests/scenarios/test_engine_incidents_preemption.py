@@ -24,6 +24,7 @@ from tests.scenarios.language import (
     member,
     node,
     nodes,
+    queue,
     starts,
     waits,
 )
@@ -205,6 +206,98 @@ SCENARIOS = [
         gangs=[runs("low", "node-0"), gang("new", workers=1, gpus=8, priority=9)],
         expect=[evicts("new", {"low": 1}), waits("new", reason=RESERVED), ended("low")],
         then=[Turn([leaves("node-0")], [waits("new", because="no nodes")])],
+    ),
+    Scenario(
+        "volcano#3291: one node is free and one is not: the free one is part of the plan",
+        nodes=nodes(2, gpus=8),
+        gangs=[runs("low", "node-0"), gang("new", workers=2, gpus=8, priority=9)],
+        expect=[
+            evicts("new", {"low": 1}, on={"node-0": 1, "node-1": 1}),
+            waits("new", reason=RESERVED),
+            ended("low"),
+        ],
+    ),
+    Scenario(
+        "volcano#2772: one large victim makes room for several small members",
+        nodes=nodes(1, gpus=8),
+        gangs=[runs("low", "node-0"), gang("new", workers=2, gpus=2, priority=9)],
+        expect=[
+            evicts("new", {"low": 1}, on={"node-0": 2}),
+            waits("new", reason=RESERVED),
+            ended("low"),
+        ],
+    ),
+    Scenario(
+        "kueue#2821: who was ended is older, and does not come back before whom it was ended for",
+        nodes=nodes(1, gpus=8),
+        gangs=[runs("low", "node-0", age=99.0), gang("new", workers=1, gpus=8, priority=9)],
+        expect=[evicts("new", {"low": 1}), waits("new", reason=RESERVED), ended("low")],
+        then=[
+            Turn(
+                [goes("low-worker-0"), arrives(member("low", "worker-0", gpus=8))], [waits("low")]
+            ),
+            Turn([ends("low-worker-0")], [starts("new", 1), waits("low")]),
+        ],
+    ),
+    Scenario(
+        "kueue#13662: victims go one after the other: what is free first is not theirs again",
+        nodes=nodes(2, gpus=8),
+        queues=[queue("a", deserved=0), queue("b", deserved=16)],
+        gangs=[
+            runs("one", "node-0", queue="a", priority=9),
+            runs("two", "node-1", queue="a", priority=9),
+            gang("due", workers=2, gpus=8, queue="b"),
+        ],
+        expect=[
+            evicts("due", {"one": 1, "two": 1}),
+            waits("due", reason=RESERVED),
+            ended("one"),
+            ended("two"),
+        ],
+        then=[
+            Turn([goes("one-worker-0", "two-worker-0")]),
+            Turn(
+                [ends("one-worker-0"), arrives(member("one", "worker-0", gpus=8))],
+                [
+                    waits("due", because="1 pod of team/two", reason=RESERVED),
+                    waits("one", because="held for team/due"),
+                ],
+            ),
+            Turn(
+                [ends("two-worker-0"), arrives(member("two", "worker-0", gpus=8))],
+                [starts("due", 2), waits("one"), waits("two")],
+            ),
+        ],
+    ),
+    Scenario(
+        "kueue#6947: the first asks for more than is there: others end for the next one alone",
+        nodes=nodes(3, gpus=1),
+        queues=[queue("a", deserved=3), queue("b", deserved=0)],
+        gangs=[
+            runs("lent", "node-0", gpus=1, queue="b"),
+            gang("four", workers=4, gpus=1, queue="a", age=9.0),
+            gang("three", workers=3, gpus=1, queue="a"),
+        ],
+        expect=[
+            evicts("three", {"lent": 1}),
+            waits("four", because="the cluster has 3"),
+            waits("three", reason=RESERVED),
+            ended("lent"),
+        ],
+    ),
+    Scenario(
+        "kueue#804: two queues that would both borrow what is left: one of them has it",
+        nodes=nodes(1, gpus=6),
+        queues=[
+            queue("all", gpus=5),
+            *(queue(name, parent="all", deserved=1) for name in ("a", "b", "c")),
+        ],
+        gangs=[
+            runs("a0", "node-0", gpus=3, queue="a"),
+            gang("b0", workers=1, gpus=2, queue="b", age=9.0),
+            gang("c0", workers=1, gpus=2, queue="c"),
+        ],
+        expect=[starts("b0", 1), waits("c0", because="may use 5", reason=Reason.QUOTA)],
     ),
 ]
 
