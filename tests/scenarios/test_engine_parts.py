@@ -196,14 +196,14 @@ SQUADS = [
         "a minimum that ends within a part takes the whole of it",
         nodes=racks(a=3),
         gangs=[parted("job", 2, 2, tier=9, least=3, together=2)],
-        expect=[waits("job", because="asks 32 GPUs (4 pods x 8 each), the cluster has 24")],
+        expect=[waits("job", because="asks for 32 GPUs (4 pods x 8 each), but the cluster has 24")],
         policy=QUIET,
     ),
     Scenario(
         "of a gang that fits into no block its parts are told together",
         nodes=racks(a=2, c=2),
         gangs=[parted("job", 2, 2, whole=Topology(tier=2), together=2)],
-        expect=[waits("job", because="no block of today's nodes seats 4 pods x 8 GPUs")],
+        expect=[waits("job", because="no block of today's nodes can hold 4 pods x 8 GPUs")],
         policy=QUIET,
     ),
     Scenario(
