@@ -85,6 +85,7 @@ def place_everyone(view: View, policy: Policy, now: float, hunt: Hunt) -> Iterat
                 rank = gang.rank
                 yield start(view, gang, outcome)
                 served(view, gang, rank, policy, now)
+                hunt.moved()
             else:
                 view.shortfalls.record(gang, outcome)
                 reserve(view, gang, policy, now)

@@ -52,6 +52,7 @@ class Hunt:
         self._enter = enter
         self._wanted = policy.preemption or policy.reclaim
         self._quarry = Quarry(view, policy, now)
+        self._moved = False
         self._searches = 0
         # Who sat down since the last round, queue by queue the lowest priority of them.
         self._new: dict[str, int] | None = None
@@ -59,6 +60,10 @@ class Hunt:
         self._served: dict[int, Shortfall] = {}
         # Somebody was ended, or is waited for.
         self.ended = False
+
+    def moved(self) -> None:
+        """Somebody has started: shares are other ones, and so is who has too much."""
+        self._moved = True
 
     def in_turn(self, gang: Gang) -> Iterator[Evict | Keep | Start]:
         """For this gang, if it was just found not to fit, and for those that ask the same."""
@@ -70,8 +75,6 @@ class Hunt:
         if self._new is None:
             self._new = self._view.hunting.sort_out(self._now)
         self._enter("preempt")
-        # Others have started since: shares are other ones, and so is who has too much.
-        self._quarry.moved()
         blocked.sought = True
         self._served[id(blocked)] = blocked
         yield from self._chase([blocked])
@@ -84,7 +87,6 @@ class Hunt:
         late = self._view.hunting.sort_out(self._now)
         before = self._new or {}
         new = {q: min(before.get(q, p), p) for q, p in late.items()}
-        self._quarry.moved()
         yield from self._chase(self._hunters({**before, **new}, late))
 
     def _hunters(self, new: dict[str, int], late: dict[str, int]) -> list[Shortfall]:
@@ -120,6 +122,9 @@ class Hunt:
 
     def _chase(self, hunters: list[Shortfall]) -> Iterator[Evict | Keep | Start]:
         view, policy, now, quarry = self._view, self._policy, self._now, self._quarry
+        if self._moved:
+            self._moved = False
+            quarry.moved()
         heap: list[tuple[Rank, str]] = []
 
         def enter(shortfall: Shortfall) -> None:
