@@ -69,16 +69,21 @@ class World:
         return view
 
     def above(self, name: str) -> Iterator[QueueFacts]:
-        """The queue and its ancestors, as far as they are described and do not repeat.
+        """The queue and its ancestors, as far as they are described.
 
-        `root` is above all that name nobody, and below nobody.
+        `root` is above all that name nobody, and below nobody; of a circle the first by name is
+        below nobody either.
         """
         known = {"default": QueueFacts("default")} | {q.name: q for q in self.queues}
-        seen: list[str] = []
-        while name in known and name not in seen:
-            seen.append(name)
+        parents = {q.name: "" if q.name == "root" else q.parent or "root" for q in known.values()}
+        while name in known:
             yield known[name]
-            name = "" if name == "root" else known[name].parent or "root"
+            circle = [name]
+            while (at := parents.get(circle[-1], "")) not in ("", *circle):
+                circle.append(at)
+            if at == name == min(circle):
+                return
+            name = parents[name]
 
     def usage(self, view: View) -> Usage:
         """What pods with a node use of each queue, ancestors included."""
