@@ -83,6 +83,10 @@ class Seating:
         self._refresh()
         return self._seats
 
+    def touched_since(self, clock: int) -> Rows:
+        """The rows whose seats may be other ones than they were then."""
+        return self._table.touched_since(clock)
+
     def by_resource(self) -> Ints:
         """The seats there would be on all nodes if only that were asked, for each of `columns`."""
         self._refresh()

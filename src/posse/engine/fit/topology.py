@@ -12,6 +12,7 @@ from itertools import accumulate
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.facts import NodeFacts, Topology
@@ -20,6 +21,8 @@ from posse.engine.fit.seating import Seating
 
 # Up to so many seats are told apart one by one.
 _WIDE = 64
+
+Flags = NDArray[np.bool_]
 
 
 class Level:
@@ -42,6 +45,9 @@ class Level:
         self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
         self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
         self._starts = [0, *accumulate(counts)]
+        # Where each row is among them; -1 where it is not.
+        self._places: Rows = np.full(int(self.rows.max(initial=-1)) + 1, -1, np.intp)
+        self._places[self.rows] = np.arange(len(self.rows))
         self._counts: WeakKeyDictionary[Seating, _Counts] = WeakKeyDictionary()
 
     def __len__(self) -> int:
@@ -50,6 +56,12 @@ class Level:
     def domain(self, at: int) -> Rows:
         rows: Rows = self.rows[self._starts[at] : self._starts[at + 1]]
         return rows
+
+    def places_of(self, rows: Rows) -> Rows:
+        """Where these rows are among the level's, as far as they are."""
+        places = self._places[rows[rows < len(self._places)]]
+        found: Rows = places[places >= 0]
+        return found
 
     def sums(self, amounts: Ints) -> Ints:
         """What each domain has of something counted per row."""
@@ -74,6 +86,20 @@ class Level:
         nodes[left > 0] = 0
         return nodes
 
+    def seats_on_full(self, seating: Seating, count: int, most: int) -> Flags:
+        """The domains that seat so many on as few nodes as there could be, if no node anywhere
+        seats more than `most`."""
+        enough: Flags
+        if most >= _WIDE - 1:
+            enough = self.nodes_for(seating, count) == -(-count // most)
+            return enough
+        table = self._counted(seating).table
+        full, rest = divmod(count, most)
+        enough = table[most] >= full
+        if rest:
+            enough &= table[rest : most + 1].sum(axis=0) > full
+        return enough
+
     def _by_size(self, seating: Seating, count: int) -> Iterator[tuple[int, Ints]]:
         """How many nodes of each domain have so many seats, the most first; those with more than
         the count have that many."""
@@ -96,7 +122,7 @@ class Level:
     def _counted(self, seating: Seating) -> _Counts:
         counted = self._counts.get(seating)
         if counted is None:
-            counted = self._counts[seating] = _Counts(self.rows, self.ids, len(self))
+            counted = self._counts[seating] = _Counts(self)
         counted.follow(seating)
         return counted
 
@@ -110,30 +136,31 @@ class Level:
 class _Counts:
     """Seats of one shape in the domains of one level; only what has changed is counted again."""
 
-    def __init__(self, rows: Rows, ids: Rows, domains: int) -> None:
-        self._rows = rows
-        self._ids = ids
+    def __init__(self, level: Level) -> None:
+        self._level = level
         self._clock = -1
         # In the order of the level's rows; then of its domains.
-        self.seats: Ints = np.zeros(len(rows), np.int64)
-        self.sums: Ints = np.zeros(domains, np.int64)
+        self.seats: Ints = np.zeros(len(level.rows), np.int64)
+        self.sums: Ints = np.zeros(len(level), np.int64)
         # How many nodes there are of each number of seats: in each domain, and in all.
-        self.table: Ints = np.zeros((_WIDE, domains), np.int64)
-        self.table[0] = np.bincount(ids, minlength=domains)
+        self.table: Ints = np.zeros((_WIDE, len(level)), np.int64)
+        self.table[0] = np.bincount(level.ids, minlength=len(level))
         self.of_size: Ints = np.zeros(_WIDE, np.int64)
-        self.of_size[0] = len(rows)
+        self.of_size[0] = len(level.rows)
 
     def follow(self, seating: Seating) -> None:
-        seats = seating.seats()
+        seats, level = seating.seats(), self._level
         if self._clock == seating.clock:
             return
+        at = level.places_of(seating.touched_since(self._clock))
         self._clock = seating.clock
-        now = seats[self._rows]
-        changed = (now != self.seats).nonzero()[0]
+        new, old = seats[level.rows[at]], self.seats[at]
+        changed = (new != old).nonzero()[0]
         if not len(changed):
             return
-        ids, old, new = self._ids[changed], self.seats[changed], now[changed]
-        self.seats = now
+        at, old, new = at[changed], old[changed], new[changed]
+        ids = level.ids[at]
+        self.seats[at] = new
         np.add.at(self.sums, ids, new - old)
         before, after = np.minimum(old, _WIDE - 1), np.minimum(new, _WIDE - 1)
         np.subtract.at(self.table, (before, ids), 1)

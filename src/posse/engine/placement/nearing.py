@@ -213,16 +213,14 @@ def _nearest(
 
     `most`: what one node seats at most.
     """
-    fewest = -(-count // max(1, most))
-    counted = False
+    fewest: int | None = None
     for level in levels:
-        nodes = level.nodes_for(seating, count)
-        good = nodes == fewest
-        if not counted and not good.any():
-            if not nodes.any():
-                continue
-            fewest, counted = _fewest(seating.seats(), count), True
-            good = nodes == fewest
+        good = level.seats_on_full(seating, count, max(1, most))
+        if fewest is not None or not good.any():
+            nodes = level.nodes_for(seating, count)
+            if fewest is None and nodes.any():
+                fewest = _fewest(seating.seats(), count)
+            good = nodes == (fewest or -1)
         if not good.any():
             continue
         for demand in demands:
