@@ -47,7 +47,8 @@ class QueueTree(Ceilings):
         self._scale: list[float] = []
         self._scaled_at = (-1, 0)
         self._deserved: Moment[str, Ints] = Moment()
-        self._dues: Moment[str, list[int]] = Moment()
+        # What it may still take within its due, by column.
+        self._slack: Moment[int, list[int]] = Moment()
         self._entitled: Moment[str, Entitlement] = Moment()
         self._rooms: Moment[int, Ints] = Moment()
         self._bounds: Moment[tuple[int, int], Bounds] = Moment()
@@ -290,13 +291,13 @@ class QueueTree(Ceilings):
 
     def exceeds(self, queue: Queue, asked: Amounts) -> bool:
         """Whether with so much more it uses more than its due of anything."""
-        dues = self._dues.known((self._wanted_at, self._columns.last_altered))
-        due = dues.get(queue.name)
-        if due is None:
-            due = dues[queue.name] = self.deserved(queue.name).tolist()
-        used, row = self._used, queue.row
+        known = self._slack.known((self.clock, self._columns.last_altered))
+        slack = known.get(queue.row)
+        if slack is None:
+            left = self.deserved(queue.name) - self._used[queue.row]
+            slack = known[queue.row] = left.tolist()
         for column, amount in asked:  # noqa: SIM110  asked for every gang that is looked at
-            if used.item(row, column) + amount > due[column]:
+            if amount > slack[column]:
                 return True
         return False
 
