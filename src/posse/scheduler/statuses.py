@@ -118,7 +118,9 @@ class Statuses:
             self._forget(gang)
             return
         group = muster.group
-        if group is None or group.status.phase == written_phase(muster, self._reader.queues):
+        if group is None or group.status.phase == written_phase(
+            muster, self._reader.tenancy.queues
+        ):
             self._look(gang, self._settle)
         else:
             self._look(gang, 0.0 if muster.members else _PODS_FOLLOW)
@@ -262,7 +264,7 @@ class Statuses:
         group = muster.group
         if group is None or group.metadata.deleting:
             return
-        patch = group_status(muster, self._reader.queues, why, self._world)
+        patch = group_status(muster, self._reader.tenancy.queues, why, self._world)
         if not patch:
             return
         meta = group.metadata

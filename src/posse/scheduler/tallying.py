@@ -107,7 +107,7 @@ class Tallies:
         return counts
 
     async def _write(self) -> None:
-        queues = dict(self._reader.queues)
+        queues = dict(self._reader.tenancy.queues)
         if not queues:
             return
         counts = await self._count(queues)

@@ -109,9 +109,9 @@ class Term:
         self._pods = self._cache(POD, Pod, reader.pod, self._pod_seen)
         self._nodes = self._cache(NODE, Node, reader.node)
         self._groups = [self._group_cache(kind) for kind in POD_GROUPS]
-        self._queues = self._cache(QUEUE, Queue, reader.queue)
+        self._queues = self._cache(QUEUE, Queue, reader.tenancy.queue)
         self._workloads = self._cache(WORKLOAD, Workload, reader.workload)
-        self._namespaces = self._cache(NAMESPACE, Namespace, reader.namespace)
+        self._namespaces = self._cache(NAMESPACE, Namespace, reader.tenancy.namespace)
         self._classes = self._cache(PRIORITY_CLASS, PriorityClass, reader.priority_class)
         self._budgets = self._cache(POD_DISRUPTION_BUDGET, PodDisruptionBudget, reader.budget)
         self._hypernodes = self._cache(HYPER_NODE, HyperNode, reader.hypernode)
@@ -325,7 +325,7 @@ class Term:
         if self._tallies is not None:
             self._tallies.stir()
         obscure = {name: record.why for (_, name), record in self._queues.malformed.items()}
-        self._reader.undecodable_queues(obscure)
+        self._reader.tenancy.undecodable(obscure)
         await self._locate_undecodable()
 
     async def _locate_undecodable(self) -> None:

@@ -48,8 +48,8 @@ class Cluster:
             self.reader.node(Change(None, node))
 
     def queue(self, name: str, affinity: Any = None, parent: str = "") -> None:
-        old = self.reader.queues.get(name)
-        self.reader.queue(Change(old, a_queue(name, affinity, parent)))
+        old = self.reader.tenancy.queues.get(name)
+        self.reader.tenancy.queue(Change(old, a_queue(name, affinity, parent)))
 
     def gang(self, name: str, members: int, queue: str, gpus: int = 8) -> None:
         for index in range(members):

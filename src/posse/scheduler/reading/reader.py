@@ -14,16 +14,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from posse.engine.facts import GroupFacts, NamespaceFacts, QueueFacts, Shape
+from posse.engine.facts import GroupFacts, Shape
 from posse.engine.gangs import made
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.budgets import PodDisruptionBudget
-from posse.objects.groups import PodGroup, PriorityClass, Queue, Workload
+from posse.objects.groups import PodGroup, PriorityClass, Workload
 from posse.objects.hypernodes import HyperNode
-from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, QUEUE, WORKLOAD, Kind
+from posse.objects.kinds import HYPER_NODE, NODE, POD, POD_GROUP, WORKLOAD, Kind
 from posse.objects.meta import Key, ObjectMeta
-from posse.objects.namespaces import Namespace
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.scheduler.reading.budgets import read_budget
@@ -43,8 +42,8 @@ from posse.scheduler.reading.pods import (
     turned_away,
 )
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
-from posse.scheduler.reading.queues import is_open, read_queue, selects_namespaces
 from posse.scheduler.reading.storage import Storage
+from posse.scheduler.reading.tenancy import Tenancy
 from posse.scheduler.reading.topologies import read_hypernode
 from posse.scheduler.reading.volumes import NotYet
 
@@ -61,10 +60,6 @@ class _Known(msgspec.Struct):
 class Reader:
     def __init__(self, view: View, claims: Claims, quarantine: Quarantine) -> None:
         self.musters: dict[str, Muster] = {}
-        self.queues: dict[str, Queue] = {}
-        self._namespaces: dict[str, Mapping[str, str]] = {}
-        self._queues_changed = False
-        self._obscure: dict[str, str] = {}
         self._view = view
         self._claims = claims
         self._quarantine = quarantine
@@ -72,6 +67,7 @@ class Reader:
         self._pods: dict[str, _Known] = {}
         self._nodes: dict[str, Node] = {}
         self.storage = Storage(self._nodes, self._read_again, self._limits_changed)
+        self.tenancy = Tenancy(view, quarantine, self._touch_all)
         self._classes: dict[Key, PriorityClass] = {}
         # How many pods of each group inside of a Workload start together.
         self._workloads: dict[Key, dict[str, int]] = {}
@@ -154,49 +150,6 @@ class Reader:
     def _promised(self, gang: str) -> int:
         namespace, workload, group, *_ = gang.split("/")
         return self._workloads.get((namespace, workload), {}).get(group, 0)
-
-    def queue(self, change: Change[Queue]) -> None:
-        queue = change.new or change.old
-        if queue is None:
-            return
-        name = queue.metadata.name
-        before = is_open(name, self.queues)
-        if change.new is None:
-            self.queues.pop(name, None)
-            if name not in self._obscure:
-                self._view.remove_queue(name)
-                self._quarantine.discharge(queue.metadata.uid)
-            self._quarantine.doubt(QUEUE, queue, queue.metadata.uid, "")
-        else:
-            self.queues[name] = queue
-            self._set_queue(queue)
-        if is_open(name, self.queues) != before or _places(change.old) != _places(change.new):
-            self._touch_all()
-
-    def undecodable_queues(self, queues: Mapping[str, str]) -> None:
-        """The queues that are no queues to us, each with the reason: nothing starts in them."""
-        before, self._obscure = self._obscure, dict(queues)
-        for name, why in queues.items():
-            self._view.set_queue(QueueFacts(name, problem=f"cannot be understood ({why})"))
-        for name in before:
-            if name not in queues and name not in self.queues:
-                self._view.remove_queue(name)
-
-    def namespace(self, change: Change[Namespace]) -> None:
-        """Its labels say which queues its gangs may use, and whose affinities mean its pods."""
-        namespace = change.new or change.old
-        if namespace is None:
-            return
-        name = namespace.metadata.name
-        if change.new is None:
-            self._namespaces.pop(name, None)
-            self._view.remove_namespace(name)
-        else:
-            self._namespaces[name] = namespace.metadata.labels
-            self._view.set_namespace(NamespaceFacts(name, namespace.metadata.labels))
-        for queue in self.queues.values():
-            if selects_namespaces(queue):
-                self._set_queue(queue)
 
     def budget(self, change: Change[PodDisruptionBudget]) -> None:
         if change.new is not None:
@@ -326,8 +279,7 @@ class Reader:
 
     def refresh(self) -> dict[str, None]:
         """Tells the view what the changes mean for their gangs; answers with those gangs."""
-        if self._queues_changed:
-            self._judge_queues()
+        self.tenancy.judge()
         touched, self._touched = self._touched, {}
         for key in touched:
             muster = self.musters.get(key)
@@ -354,7 +306,7 @@ class Reader:
     def _confine(self, muster: Muster) -> None:
         """Pods are other ones to the engine where their queue keeps to other nodes, or where they
         are another part of their gang."""
-        confines = confines_of(muster.queue, self.queues)
+        confines = confines_of(muster.queue, self.tenancy.queues)
         partitions = () if muster.terms is None else muster.terms.partitions
         if (confines, partitions) == (muster.confines, muster.partitions):
             return
@@ -362,24 +314,6 @@ class Reader:
         for uid in list(muster.members):
             self._reread(uid)
         self._touched.pop(muster.key, None)
-
-    def _set_queue(self, queue: Queue) -> None:
-        facts, _ = read_queue(queue, self._namespaces)
-        if self._view.queues.get(facts.name) != facts:
-            self._view.set_queue(facts)
-            self._queues_changed = True
-
-    def _judge_queues(self) -> None:
-        """Says on each queue what is wrong with it, by itself and as part of others."""
-        self._queues_changed = False
-        problems, oddities = self._view.tree.problems(), self._view.tree.oddities()
-        for name, queue in self.queues.items():
-            uid = queue.metadata.uid
-            if name in problems:
-                self._quarantine.admit(QUEUE, queue, uid, problems[name])
-            else:
-                self._quarantine.discharge(uid)
-            self._quarantine.doubt(QUEUE, queue, uid, oddities.get(name, ""))
 
     def _remember(self, pod: Pod) -> None:
         uid = pod.metadata.uid
@@ -527,11 +461,6 @@ def _older(one: ObjectMeta, other: ObjectMeta) -> bool:
     if one.uid != other.uid or not all(version.isdecimal() for version in versions):
         return False
     return int(versions[0]) < int(versions[1])
-
-
-def _places(queue: Queue | None) -> tuple[object, ...]:
-    """What of a queue says where pods may go, or whose word on that counts."""
-    return () if queue is None else (queue.spec.affinity, queue.spec.parent)
 
 
 def _asks_the_same(one: Pod, other: Pod) -> bool:
