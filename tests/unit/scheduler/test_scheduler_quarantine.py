@@ -117,3 +117,18 @@ async def test_a_running_gang_whose_annotation_is_spoilt_keeps_running(rig: Rig)
         rig.api.delete("pods", "train-1")
         rig.api.put("pods", pod("train-1", "train"))
         await rig.until(lambda: len(rig.bound_of("train")) == 2)
+
+
+async def test_a_class_that_does_not_exist_keeps_nobody_and_is_said_once(rig: Rig) -> None:
+    rig.nodes(1)
+    rig.api.put("priorityclasses", {"metadata": {"name": "high"}, "value": 100})
+    rig.api.put("podgroups", group("slip", 1, priorityClassName="hihg"))
+    rig.api.put("podgroups", group("meant", 1, priorityClassName="high"))
+    async with rig.running():
+        rig.api.put("pods", pod("slip-0", "slip"))
+        await rig.until(lambda: rig.bound_of("slip"))
+        await rig.settle()
+        doubts = [said for said in rig.events("slip") if said[0] == "Doubtful"]
+        why = "priority class hihg does not exist: the priority of its pods counts"
+        assert doubts == [("Doubtful", why)]
+        assert [said for said in rig.events("meant") if said[0] == "Doubtful"] == []

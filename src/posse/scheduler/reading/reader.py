@@ -108,6 +108,7 @@ class Reader:
             muster.groups[kind] = group
         else:
             self._quarantine.discharge(group.metadata.uid)
+            self._quarantine.doubt(kind, group, group.metadata.uid, "")
             muster.groups.pop(kind, None)
         speaker = speaking(muster.groups)
         if speaker is None or speaker != muster.kind:
@@ -287,6 +288,7 @@ class Reader:
                 continue
             self._confine(muster)
             muster.review()
+            self._doubt(muster)
             try:
                 facts = None if muster.empty else muster.facts(self._classes)
             except Unreadable:
@@ -302,6 +304,16 @@ class Reader:
             if muster.empty:
                 del self.musters[key]
         return touched
+
+    def _doubt(self, muster: Muster) -> None:
+        """A class that nobody made counts for nothing, which hardly is what was meant."""
+        group, terms = muster.group, muster.terms
+        if group is None or terms is None:
+            return
+        named, why = terms.priority_class, ""
+        if named and ("", named) not in self._classes:
+            why = f"priority class {named} does not exist: the priority of its pods counts"
+        self._quarantine.doubt(muster.kind, group, group.metadata.uid, why)
 
     def _confine(self, muster: Muster) -> None:
         """Pods are other ones to the engine where their queue keeps to other nodes, or where they
