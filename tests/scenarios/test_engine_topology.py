@@ -192,14 +192,53 @@ REQUIRED = [
     ),
     Scenario(
         "members beyond the minimum stay in the domain in use",
-        nodes=racks(a=2, b=2),
-        others=[pod("x", on="b-0", gpus=8)],
+        nodes=racks(a=2, b=3),
+        others=[pod("x", on="b-0", gpus=8), pod("y", on="a-0", gpus=8)],
         gangs=[gang("elastic", workers=4, least=1, gpus=8, facts=must(tier=1))],
         expect=[
             starts("elastic", on={"b-1": 1}),
+            starts("elastic", on={"b-2": 1}),
             waits("elastic", because="the rack that its members sit in (z/x/b) has no room for"),
         ],
         then=[Turn([ends("x")], [starts("elastic", on={"b-0": 1}), waits("elastic")])],
+    ),
+    Scenario(
+        "a rack for all who wait comes before one that is just large enough for the minimum",
+        nodes=racks(a=2, b=4, c=3),
+        gangs=[gang("elastic", workers=3, least=2, gpus=8, facts=must(key=RACK))],
+        expect=[
+            starts("elastic", on={"c-0": 1, "c-1": 1}),
+            starts("elastic", on={"c-2": 1}),
+        ],
+    ),
+    Scenario(
+        "where no rack is for all of them, the one for most is taken",
+        nodes=racks(a=1, b=3, c=2),
+        gangs=[gang("elastic", workers=4, least=1, gpus=8, facts=must(key=RACK))],
+        expect=[
+            starts("elastic", on={"b-0": 1}),
+            starts("elastic", on={"b-1": 1, "b-2": 1}),
+            waits("elastic", because="1 pod beyond its minimum"),
+        ],
+    ),
+    Scenario(
+        "a rack in which somebody of every role has a seat comes before one that has none for some",
+        nodes=[
+            *racks(a=2, b=2),
+            node("b-2", cores=64, labels={RACK: "b", BLOCK: "x", ZONE: "z"}),
+        ],
+        gangs=[
+            gang(
+                "mixed",
+                roles={"worker": (2, shape(gpus=8)), "ps": (1, shape(cores=32))},
+                least=2,
+                facts=must(key=RACK),
+            )
+        ],
+        expect=[
+            starts("mixed", on={"b-0": 1, "b-2": 1}),
+            starts("mixed", on={"b-1": 1}),
+        ],
     ),
     Scenario(
         "members beyond the minimum go one tier further when the gang may",

@@ -1,7 +1,8 @@
 """How near to each other a gang's members are to sit: which rows its placement may use, in turn.
 
-Where the gang must sit in one domain, the nearest tiers come first, in each the domain that needs
-the fewest nodes and has the least room to spare; members that come later stay in the domain in use.
+Where the gang must sit in one domain, the nearest tiers come first, in each the domain that has
+room for most of those who wait, needs the fewest nodes and has the least room to spare; members
+that come later stay in the domain in use.
 Where it merely should, the rest of the cluster comes last. A gang that says nothing, but asks for
 devices, sits on the fewest nodes; among the ways to do that, in the nearest domain.
 """
@@ -151,7 +152,7 @@ def _in_use(levels: list[Level], level: Level, own: Rows) -> Flags:
 def _sufficient(level: Level, demands: list[Demand], need: int) -> Flags:
     """The domains that could seat everyone, each role looked at by itself."""
     enough = np.ones(len(level), np.bool_)
-    elastic = sum(d.wanted for d in demands) < sum(d.most for d in demands)
+    elastic = _elastic(demands)
     waiting = np.zeros(len(level), np.int64)
     for demand in demands:
         if not demand.most:
@@ -166,8 +167,18 @@ def _sufficient(level: Level, demands: list[Demand], need: int) -> Flags:
     return enough & (waiting >= (need or min(1, sum(d.most for d in demands if not d.announced))))
 
 
+def _elastic(demands: list[Demand]) -> bool:
+    """More of them wait than have to be seated together."""
+    return sum(d.wanted for d in demands) < sum(d.most for d in demands)
+
+
 def _best_first(level: Level, which: Rows, demands: list[Demand], held: Rows) -> list[int]:
-    """Where most is kept for it already, the fewest nodes, the least to spare; then by name."""
+    """Where most is kept for it already, where most of it can sit, the fewest nodes, the least to
+    spare; then by name.
+
+    Who is not seated at once is bound to the same domain: one that is just large enough for the
+    minimum would keep the others waiting for good.
+    """
     seating, count = _main(demands)
     nodes = level.nodes_for(seating, count)[which]
     # An elastic gang may need fewer of that role than it would like.
@@ -176,9 +187,18 @@ def _best_first(level: Level, which: Rows, demands: list[Demand], held: Rows) ->
     kept = -level.containing(held)[which] if len(held) else np.zeros(len(which), np.int64)
     # What is too little for a seat is room to spare, too.
     left = level.sums(seating.room())[which] if len(which) > 1 else spare
-    order = np.lexsort((which, left, spare, nodes, kept))
+    order = np.lexsort((which, left, spare, nodes, _left_out(level, demands)[which], kept))
     best: list[int] = which[order].tolist()
     return best
+
+
+def _left_out(level: Level, demands: list[Demand]) -> Ints:
+    """How many of those who wait each domain has no seat for, each role looked at by itself."""
+    left = np.zeros(len(level), np.int64)
+    if _elastic(demands):
+        for demand in demands:
+            left += np.maximum(demand.most - level.seats(demand.seating), 0)
+    return left
 
 
 def _few_domains(level: Level, demands: list[Demand]) -> Rows | None:
