@@ -17,6 +17,7 @@ from tests.scenarios.language import (
     Team,
     Turn,
     arrives,
+    but,
     ends,
     evicts,
     gang,
@@ -244,6 +245,42 @@ SCENARIOS = [
             gang("new", workers=1, gpus=8, priority=5),
         ],
         expect=[evicts("new", {"old": 1}), waits("new", reason=RESERVED)],
+    ),
+    Scenario(
+        "of a gang that is ended pod by pod nobody ends for a priority that is not above its own",
+        nodes=nodes(3, gpus=8),
+        gangs=[
+            but(
+                low("old", "node-0", "node-1", "node-2", facts={"severable": True}),
+                "worker-1",
+                "worker-2",
+                priority=5,
+            ),
+            gang("one", workers=1, gpus=8, priority=5, age=1),
+            gang("two", workers=1, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("one", {"old": 1}, on={"node-0": 1}),
+            waits("one", reason=RESERVED),
+            waits("two", because="needs 8 GPUs"),
+        ],
+    ),
+    Scenario(
+        "its pods end for a priority that is above theirs",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            but(
+                low("old", "node-0", "node-1", facts={"severable": True}),
+                "worker-1",
+                priority=4,
+            ),
+            gang("new", workers=2, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"old": 2}),
+            waits("new", reason=RESERVED),
+            waits("old", because="ended for team/new", reason=Reason.INCOMPLETE),
+        ],
     ),
     Scenario(
         "what must not be preempted is not",

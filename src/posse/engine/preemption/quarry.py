@@ -41,6 +41,7 @@ class Quarry:
                 if level < priority
                 for gang in lower[level].values()
                 for unit in self._units_of(gang)
+                if unit.priority < priority
             ]
         return self._within[key]
 

@@ -1,10 +1,11 @@
 """Who may be ended so that others can start, in which pieces, and what each piece costs.
 
 A piece (a unit) is a whole gang, one member that its gang can spare, or a part of the gang that
-starts and ends together; a severable gang is ended pod by pod. A member that must not be ended is
-in none of them. Units compare by priority, then by the work that is lost with them, then by their
-pods; then whom a gang can spare goes before a gang, and then the youngest. The spare members of a
-gang come before the whole of it, which contains them.
+starts and ends together; a severable gang is ended pod by pod, and none of these pods for somebody
+whose priority is not higher than its own, whatever its gang's is. A member that must not be ended
+is in none of them. Units compare by priority, then by the work that is lost with them, then by
+their pods; then whom a gang can spare goes before a gang, and then the youngest. The spare members
+of a gang come before the whole of it, which contains them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ class Unit:
     cost: Cost
     # The members beyond those that are units of their own and come before this one.
     adds: list[Member]
+
+    @property
+    def priority(self) -> int:
+        return self.cost[0]
 
     @property
     def queue(self) -> str:
@@ -117,7 +122,10 @@ def units_of(gang: Gang, now: float, budgets: Budgets) -> list[Unit]:
     def unit(members: list[Member], number: int, adds: list[Member] | None = None) -> Unit:
         work = round(lost * sum(member.seating.devices for member in members), 3)
         whole = adds is not None
-        cost = (facts.priority, work, len(members), whole, -began, facts.key, number)
+        priority = facts.priority
+        if facts.severable:
+            priority = max(priority, *(member.facts.priority for member in members))
+        cost = (priority, work, len(members), whole, -began, facts.key, number)
         return Unit(gang, members, whole, cost, members if adds is None else adds)
 
     if facts.severable:
