@@ -266,9 +266,10 @@ def _native_status(muster: Muster, why: Waiting | None, world: World) -> dict[st
     kind = condition_of(muster.kind)
     before = muster.group.status.conditions
     old = next((condition for condition in before if condition.type == kind), None)
-    if muster.whole or muster.ran:
+    stands = old is not None and old.status == "True"
+    if muster.whole or (muster.ran and not stands):
         told = ("True", SCHEDULED, _placed(muster))
-    elif why is not None and (old is None or old.status != "True"):
+    elif why is not None and not stands:
         told = ("False", why.reason, why.on_group)
     else:
         return {}

@@ -279,6 +279,28 @@ def test_a_native_group_gets_its_condition_and_nothing_else() -> None:
     assert "transitionID" not in said and said["lastTransitionTime"]
 
 
+def test_a_native_group_that_ran_is_not_said_to_have_what_was_asked_of_it_later() -> None:
+    read, world = reader(), World.real()
+    link = SchedulingGroup(pod_group_name="train")
+    first = native({"schedulingPolicy": {"gang": {"minCount": 2}}})
+    read.group(Change(None, first), NATIVE)
+    for number in range(2):
+        read.pod(Change(None, pod(number, phase="Running", node="n", scheduling_group=link)))
+    read.refresh()
+    (said,) = group_status(read.musters[KEY], {}, None, world)["conditions"]
+    assert said["message"] == "at least 2 members have their nodes"
+    more = native({"schedulingPolicy": {"gang": {"minCount": 4}}}, msgspec.convert(said, Condition))
+    read.group(Change(first, more), NATIVE)
+    read.refresh()
+    waits = Waiting("GangIncomplete", "", "2 of 4 pods exist")
+    assert group_status(read.musters[KEY], {}, waits, world) == {}
+    for number in range(2, 4):
+        read.pod(Change(None, pod(number, phase="Running", node="n", scheduling_group=link)))
+    read.refresh()
+    (said,) = group_status(read.musters[KEY], {}, None, world)["conditions"]
+    assert said["message"] == "at least 4 members have their nodes"
+
+
 def test_a_native_group_none_of_whose_pods_is_ours_is_left_alone() -> None:
     read = reader()
     read.group(Change(None, native({"schedulingPolicy": {"gang": {"minCount": 2}}})), NATIVE)
