@@ -203,6 +203,12 @@ REQUIRED = [
         then=[Turn([ends("x")], [starts("elastic", on={"b-0": 1}), waits("elastic")])],
     ),
     Scenario(
+        "whose members sit outside of every rack has none to stay in, and is told so",
+        nodes=[node("bare", gpus=8), *racks(a=2)],
+        gangs=[gang("mpi", workers=2, on=["bare"], gpus=8, started=True, facts=must(key=RACK))],
+        expect=[waits("mpi", because="its members sit on nodes of no rack")],
+    ),
+    Scenario(
         "a rack for all who wait comes before one that is just large enough for the minimum",
         nodes=racks(a=2, b=4, c=3),
         gangs=[gang("elastic", workers=3, least=2, gpus=8, facts=must(key=RACK))],

@@ -101,6 +101,8 @@ class _Together:
     def now(self) -> Told | None:
         if self.request is None:
             return None
+        if len(self.own) and not any(level.containing(self.own).any() for level in self.levels):
+            return Cause.APART, f"{self.whose}its members sit on nodes of no {self.noun}", ()
         short = self._short(lambda view, seating: seating.seats())
         if short is None:
             return None
