@@ -426,9 +426,15 @@ async def test_an_odd_group_is_served_all_the_same(name: str) -> None:
         await wait_for_bound(running, "m", 1)
 
 
-UNPLACEABLE: dict[str, dict[str, Any]] = {
-    "gated": {"schedulingGates": [{"name": "later"}]},
-    "claims": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+UNPLACEABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "gated": (
+        {"schedulingGates": [{"name": "later"}]},
+        "1 of its pods has scheduling gates (later)",
+    ),
+    "claims": (
+        {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
+        "1 of its pods cannot be placed: g-1 has resourceClaims",
+    ),
 }
 
 
@@ -437,11 +443,12 @@ async def test_a_member_that_cannot_be_placed_keeps_its_gang_waiting(name: str) 
     async with witnessed() as running:
         await running.connection.create(kinds.POD_GROUP, pod_group("g", 2), NAMESPACE)
         await running.connection.create(kinds.POD, pod("g-0", "g"), NAMESPACE)
-        odd = pod("g-1", "g", **UNPLACEABLE[name])
+        spec, why = UNPLACEABLE[name]
+        odd = pod("g-1", "g", **spec)
         await running.connection.create(kinds.POD, odd, NAMESPACE)
         await asyncio.sleep(120)
         assert await bound(running, "g") == 0
-        assert "1 of 2 pods" in await verdict_of(running, "g")
+        assert why in await verdict_of(running, "g")
 
 
 async def test_a_gate_that_opens_starts_the_gang() -> None:

@@ -45,9 +45,11 @@ class Level:
         self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
         self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
         self._starts = [0, *accumulate(counts)]
-        # Where each row is among them; -1 where it is not.
-        self._places: Rows = np.full(int(self.rows.max(initial=-1)) + 1, -1, np.intp)
-        self._places[self.rows] = np.arange(len(self.rows))
+        # Where each row is among them, -1 where it is not; None where one is in several domains.
+        self._places: Rows | None = None
+        if len(np.unique(self.rows)) == len(self.rows):
+            self._places = np.full(int(self.rows.max(initial=-1)) + 1, -1, np.intp)
+            self._places[self.rows] = np.arange(len(self.rows))
         self._counts: WeakKeyDictionary[Seating, _Counts] = WeakKeyDictionary()
 
     def __len__(self) -> int:
@@ -59,6 +61,8 @@ class Level:
 
     def places_of(self, rows: Rows) -> Rows:
         """Where these rows are among the level's, as far as they are."""
+        if self._places is None:
+            return np.flatnonzero(np.isin(self.rows, rows))
         places = self._places[rows[rows < len(self._places)]]
         found: Rows = places[places >= 0]
         return found
