@@ -265,7 +265,9 @@ async def test_a_gang_that_does_not_come_to_run_is_let_go_and_says_so() -> None:
 
         async def told() -> bool:
             events = (await running.connection.list(kinds.EVENT, NAMESPACE)).items
-            return any("are not running 20s after they got their nodes" in e["message"] for e in events)
+            return any(
+                "are not running 20s after they got their nodes" in e["message"] for e in events
+            )
 
         await running.until(told, "it is told that it does not run", within=300)
         running.resume("node")
