@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from posse.engine.naming import alphabetical
 from posse.objects.groups import PodGroup
 
 _DEFAULT_QUEUE = "default"
@@ -15,7 +16,14 @@ _SETTLED = ("Running", "Completed")
 _WITH_TIME = ("it can start when", "waits behind")
 _TOLD = ("expected to start", "when it starts is unknown")
 # How it speaks of what no waiting helps.
-_NEVER = ("today's nodes", "no node matches", "no node may take", "; ask for ", "the guarantee")
+_NEVER = (
+    "today's nodes",
+    "no node matches",
+    "no node may take",
+    "; ask for ",
+    "(capability); ",
+    "the guarantee",
+)
 # How it ends for the first few of a queue.
 _PLACE = re.compile(r"; number \d+ in queue \S+$")
 
@@ -30,8 +38,8 @@ def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, i
     """Which of those that wait in its queue it is, as a sentence; "" where nobody else does, or
     its verdict has said it all.
 
-    In a queue the higher priority comes first, then the older group; a class that is not among
-    the priorities counts for nothing.
+    In a queue the higher priority comes first, then the older group, of those of one second as
+    their names go; a class that is not among the priorities counts for nothing.
     """
     if not in_line(group):
         return ""
@@ -40,6 +48,7 @@ def turn(group: PodGroup, groups: Iterable[PodGroup], priorities: Mapping[str, i
         key=lambda each: (
             -priorities.get(each.spec.priority_class_name, 0),
             each.metadata.creation_timestamp or "",
+            alphabetical(each.metadata.name),
             each.metadata.uid,
         )
     )

@@ -23,6 +23,7 @@ class PodGroupSpec(KubeStruct):
     disruption_mode: str | dict[str, Any] | None = None
     priority: int | None = None
     preemption_policy: str = ""
+    parent_composite_pod_group_name: str | None = None
 
     def __post_init__(self) -> None:
         if self.min_task_member is None:

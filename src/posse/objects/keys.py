@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 EXPECTS = "posse.dev/expects"
+LEADS = "posse.dev/leads"
 HELD = "posse.dev/held"
 GANG = "posse.dev/gang"
 KEEPS = "posse.dev/keeps"
@@ -37,6 +38,8 @@ QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 COSCHEDULING_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 GROUP_MIN_MEMBER = "scheduling.k8s.io/group-min-member"
 VOLCANO_GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+NETWORK_TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+NETWORK_TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 BARE_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
 BARE_MINIMUM_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -69,6 +72,13 @@ OURS: tuple[Annotation, ...] = (
         "with `nodeSelector`, `nodeAffinity` and `tolerations` where the pods will have them",
         "Members that have no pod yet. Written by the controller that will create them; the "
         "scheduler gives them seats together with the members that are there.",
+    ),
+    Annotation(
+        LEADS,
+        "PodGroup",
+        "a role, such as `launcher`",
+        "Where fewer than all members may start, one of this role is among them. Written by the "
+        "controller of the job: without the pod that leads, the others would wait for nothing.",
     ),
     Annotation(
         HELD,
@@ -236,6 +246,18 @@ HONOURED: tuple[Annotation, ...] = (
         "a pod that has a controller and names no group (annotation)",
         "a whole number",
         "The same. Volcano reads it from the controller; here it belongs into the pod template.",
+    ),
+    Annotation(
+        NETWORK_TOPOLOGY_TIER,
+        "a pod of such a gang without an object (annotation)",
+        "a tier: `1`",
+        "The gang sits in one domain of this tier, as with `highestTierAllowed` of a PodGroup.",
+    ),
+    Annotation(
+        NETWORK_TOPOLOGY_MODE,
+        "a pod of such a gang without an object (annotation)",
+        "`hard` (where nothing else is said) or `soft`",
+        "Whether it must, or only should; without a tier it sits as near as there is room.",
     ),
     Annotation(
         QUEUE_NAME,

@@ -169,6 +169,9 @@ class ContainerStatus(KubeStruct):
     restart_count: int = 0
     state: Nullable[ContainerState] = field(default_factory=ContainerState)
     last_state: Nullable[ContainerState] = field(default_factory=ContainerState)
+    # What it has, and what its node has promised it: not what it asks for while it is resized.
+    resources: Resources | None = None
+    allocated_resources: dict[str, Amount] | None = None
 
     def __post_init__(self) -> None:
         if self.state is None:

@@ -8,11 +8,15 @@ they name, and the overhead of the pod's sandbox comes on top.
 
 from __future__ import annotations
 
-from posse.objects.pods import Container, PodSpec, Resources
+import msgspec
+
+from posse.objects.pods import Container, ContainerStatus, Pod, PodSpec, Resources
 from posse.objects.quantity import MAX_BASE_UNITS, QuantityError, milli_units
 
 _POD_LEVEL = ("cpu", "memory")
 _HUGE_PAGES = "hugepages-"
+# What a container may be given more or less of while it runs.
+_RESIZED = ("cpu", "memory")
 
 _Amounts = dict[str, int]
 
@@ -30,6 +34,54 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
         field = f"spec.overhead[{resource}]"
         total[resource] = total.get(resource, 0) + _amount(amount, field)
     return _base_units(total)
+
+
+def as_held(pod: Pod) -> Pod:
+    """The pod as its node has to bear it; the same one where that is what it asks for.
+
+    While a container is resized in place it counts with the most of what it asks for, what its
+    node has promised it and what it has: what is to be given back is not free yet. What the node
+    says it can never give is not counted.
+    """
+    held = {
+        status.name: status
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        if status.resources is not None
+    }
+    if not held:
+        return pod
+    vain = any(
+        each.type == "PodResizePending" and each.status == "True" and each.reason == "Infeasible"
+        for each in pod.status.conditions
+    )
+    spec = pod.spec
+    containers = [_held(each, held.get(each.name), vain) for each in spec.containers]
+    sidecars = [
+        _held(each, held.get(each.name), vain) if each.restart_policy == "Always" else each
+        for each in spec.init_containers
+    ]
+    if containers == spec.containers and sidecars == spec.init_containers:
+        return pod
+    spec = msgspec.structs.replace(spec, containers=containers, init_containers=sidecars)
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def _held(container: Container, status: ContainerStatus | None, vain: bool) -> Container:
+    if status is None or status.resources is None:
+        return container
+    asked = container.resources.requests
+    most = {key: amount for key, amount in asked.items() if not vain or key not in _RESIZED}
+    try:
+        for amounts in (status.resources.requests, status.allocated_resources or {}):
+            for resource, amount in amounts.items():
+                if resource not in most or _milli(amount) > _milli(most[resource]):
+                    most[resource] = amount
+    except QuantityError:
+        return container
+    if most == asked:
+        return container
+    resources = msgspec.structs.replace(container.resources, requests=most)
+    return msgspec.structs.replace(container, resources=resources)
 
 
 def container_requests(spec: PodSpec) -> dict[str, int]:
@@ -91,6 +143,10 @@ def _asked(container: Container, path: str) -> _Amounts:
         if resource not in asked:
             asked[resource] = _amount(amount, f"{path}.resources.limits[{resource}]")
     return asked
+
+
+def _milli(value: str | int | float) -> int:
+    return milli_units(value, "resources")
 
 
 def _amount(value: str | int | float, field: str) -> int:

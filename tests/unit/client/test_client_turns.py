@@ -56,6 +56,11 @@ def test_the_line_is_of_those_that_wait_their_turn(others: list[PodGroup], says:
     assert bool(says) == bool(turn(mine, [mine, *others], {}))
 
 
+def test_of_one_second_the_numbers_in_their_names_count() -> None:
+    line = [group("job-10"), group("job-2")]
+    assert "number 2 of 2" in turn(line[0], line, {})
+
+
 @pytest.mark.parametrize(
     ("verdict", "unknown"),
     [
@@ -87,7 +92,8 @@ def test_a_place_that_the_verdict_tells_is_not_told_twice(verdict: str, added: s
     [
         "asks for 10 GPUs, but the cluster has 8 on today's nodes; add 2",
         "no node matches selector gpu=h100",
-        "asks for 6 GPUs, but queue q may use 4 (capability); ask for less, or raise it",
+        "asks for 6 GPUs, but queue q may use 4 (capability); ask for 4 at most, or raise it",
+        "asks for 6 GPUs, but queue q may use 0 (capability); name another queue, or raise it",
     ],
 )
 def test_whom_no_waiting_helps_is_in_no_line(never: str) -> None:

@@ -12,7 +12,15 @@ from posse.controllers.jobs.settings import Settings
 from posse.controllers.mpi.gang import mark_of, pod_group
 from posse.controllers.mpi.observing import Situation
 from posse.objects.jobs.mpi.spec import read
-from tests.unit.controllers.builders import SETTINGS, launcher_template, mpi_job, observed, template
+from posse.objects.keys import LEADS
+from tests.unit.controllers.builders import (
+    SETTINGS,
+    launcher,
+    launcher_template,
+    mpi_job,
+    observed,
+    template,
+)
 
 GROUP = "scheduling.k8s.io/group-name"
 OWN = Mark("annotations", GROUP, "train")
@@ -50,6 +58,47 @@ def test_a_launcher_that_waits_is_announced_and_not_counted() -> None:
             "nodeAffinity": {"x": "y"},
         }
     ]
+
+
+LEAST: list[tuple[str, bool, Any, int, str | None]] = [
+    ("mpi-operator#608: a launcher that waits needs them all", True, None, 4, None),
+    ("until it is there", True, launcher(suspend=True), 4, None),
+    ("from then on fewer will do", True, launcher(), 2, None),
+    ("who starts with some of the workers is the launcher", False, None, 2, "launcher"),
+]
+
+
+@pytest.mark.parametrize(
+    ("waits", "present", "least", "leads"),
+    [row[1:] for row in LEAST],
+    ids=[row[0] for row in LEAST],
+)
+def test_fewer_than_all_start_only_where_they_can_work(
+    waits: bool, present: Any, least: int, leads: str | None
+) -> None:
+    job = mpi_job(workers=4, waits=waits, run={"schedulingPolicy": {"minAvailable": 2}})
+    group = pod_group(Situation(observed(job, launcher=present), read(job), SETTINGS))
+    says = group["metadata"].get("annotations") or {}
+    assert (group["spec"]["minMember"], says.get(LEADS)) == (least, leads)
+
+
+def test_a_minimum_that_counts_the_launcher_does_not_wait_for_it() -> None:
+    """mpi-operator#608: it is made when all workers run."""
+    job = mpi_job(workers=4, waits=True, run={"schedulingPolicy": {"minAvailable": 5}})
+    assert pod_group(situation(job))["spec"]["minMember"] == 4
+
+
+def test_the_role_that_leads_is_called_as_its_template_calls_it() -> None:
+    named = launcher_template()
+    named["metadata"] = {"annotations": {"volcano.sh/task-spec": "boss"}}
+    job = mpi_job(run={"schedulingPolicy": {"minAvailable": 2}}, launcher=named)
+    assert pod_group(situation(job))["metadata"]["annotations"][LEADS] == "boss"
+
+
+def test_who_leads_is_told_no_more_when_everybody_is_needed_again() -> None:
+    fewer = mpi_job(workers=4, run={"schedulingPolicy": {"minAvailable": 2}})
+    changes = group_changes(pod_group(situation(fewer)), pod_group(situation(mpi_job(workers=4))))
+    assert changes["metadata"]["annotations"] == {LEADS: None}
 
 
 def test_a_launcher_without_workers_has_nobody_to_wait_for() -> None:

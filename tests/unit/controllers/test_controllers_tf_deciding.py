@@ -604,6 +604,13 @@ def test_the_gang(policy: dict[str, Any], spec: dict[str, Any]) -> None:
     assert pod_group["metadata"]["ownerReferences"][0]["kind"] == "TFJob"
 
 
+def test_of_fewer_than_all_the_one_that_leads_is_needed() -> None:
+    roles = {"Chief": replicas(1), "Worker": replicas(3)}
+    job = tf_job(roles, run={"schedulingPolicy": {"minAvailable": 2}})
+    pod_group = made(decision(observed(job)), "PodGroup", "train")
+    assert pod_group["metadata"]["annotations"]["posse.dev/leads"] == "chief"
+
+
 def test_without_gang_scheduling_there_is_no_group() -> None:
     settings = Settings(gang=GangSettings(enabled=False))
     assert deeds(decision(observed(tf_job()), settings)) == EVERYTHING[1:]

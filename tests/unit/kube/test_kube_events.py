@@ -239,7 +239,7 @@ async def test_while_others_are_busy_each_event_waits_for_as_long_as_it_can_bear
     server: ModelServer, transport: FaultyTransport
 ) -> None:
     world, busy = virtual_world(), Lull()
-    busy.end()
+    busy.end("binds")
     recorder = Recorder(Connection(transport, world), world, "posse-scheduler", busy)
     running = asyncio.create_task(recorder.run())
     recorder.record(pod("first"), "Waiting", "short", kind=POD)

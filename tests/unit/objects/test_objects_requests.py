@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from posse.objects.meta import from_raw
-from posse.objects.pods import PodSpec
+from posse.objects.pods import Pod, PodSpec
 from posse.objects.quantity import MAX_BASE_UNITS, QuantityError
-from posse.objects.requests import container_requests, pod_requests
+from posse.objects.requests import as_held, container_requests, pod_requests
 
 GPU = "nvidia.com/gpu"
 
@@ -107,6 +107,73 @@ CASES: list[tuple[str, PodSpec, dict[str, int]]] = [
 @pytest.mark.parametrize(("case", "pod", "asked"), CASES, ids=[case[0] for case in CASES])
 def test_pod_requests(case: str, pod: PodSpec, asked: dict[str, int]) -> None:
     assert pod_requests(pod) == asked
+
+
+def status(requests: Any, allocated: Any = None) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": "c", "resources": {"requests": requests}}
+    return said if allocated is None else {**said, "allocatedResources": allocated}
+
+
+def resized(asked: dict[str, Any], *statuses: dict[str, Any], **more: Any) -> Pod:
+    told = {"containerStatuses": list(statuses)}
+    return from_raw({"spec": {"containers": [asked]}, "status": told | more}, Pod)
+
+
+INFEASIBLE = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
+DEFERRED = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]
+HELD: list[tuple[str, Pod, dict[str, int]]] = [
+    ("as it asks", resized(container("2"), status({"cpu": "2"})), {"cpu": 2000}),
+    ("in other words", resized(container("2"), status({"cpu": "2000m"})), {"cpu": 2000}),
+    (
+        "kubernetes#117765: what it is to give back is not free yet",
+        resized(container("1"), status({"cpu": "8"})),
+        {"cpu": 8000},
+    ),
+    (
+        "kubernetes#129532: nor is what was promised to it and is not wanted any more",
+        resized(container("1"), status({"cpu": "2"}, {"cpu": "4"})),
+        {"cpu": 4000},
+    ),
+    (
+        "kubernetes#135107: what it waits for is not anybody else's",
+        resized(container("8"), status({"cpu": "2"}), conditions=DEFERRED),
+        {"cpu": 8000},
+    ),
+    (
+        "what it can never have is not kept for it",
+        resized(container("80", gpu=1), status({"cpu": "2"}, {"cpu": "3"}), conditions=INFEASIBLE),
+        {"cpu": 3000, GPU: 1},
+    ),
+    ("a status without a word of it", resized(container("2"), {"name": "c"}), {"cpu": 2000}),
+    ("a status of nonsense", resized(container("2"), status({"cpu": "lots"})), {"cpu": 2000}),
+    (
+        "of somebody else",
+        resized(container("2"), status({"cpu": "9"}) | {"name": "x"}),
+        {"cpu": 2000},
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "pod", "held"), HELD, ids=[case[0] for case in HELD])
+def test_what_a_pod_on_its_node_takes(case: str, pod: Pod, held: dict[str, int]) -> None:
+    assert pod_requests(as_held(pod).spec) == held
+
+
+@pytest.mark.parametrize(("kind", "cpus"), [(sidecar("1"), 5000), (container("1"), 1000)])
+def test_of_init_containers_the_sidecars_are_resized(kind: dict[str, Any], cpus: int) -> None:
+    pod = from_raw(
+        {
+            "spec": {"initContainers": [kind]},
+            "status": {"initContainerStatuses": [status({"cpu": "5"})]},
+        },
+        Pod,
+    )
+    assert pod_requests(as_held(pod).spec) == {"cpu": cpus}
+
+
+def test_a_pod_that_has_what_it_asks_for_is_the_same_pod() -> None:
+    pod = resized(container("2"), status({"cpu": "2"}, {"cpu": "2"}))
+    assert as_held(pod) is pod
 
 
 def test_the_containers_alone() -> None:

@@ -20,6 +20,7 @@ from posse.objects.keys import (
     EXPECTS,
     GANG,
     GROUP_NAME,
+    LEADS,
     MAX_RUNTIME,
     MIN_RUNTIME,
     PREEMPTABLE,
@@ -97,10 +98,13 @@ def pod_group(
     parts: Sequence[Part],
     min_resources: Mapping[str, Any] | None,
     expects: Sequence[Part] = (),
+    leads: Part | None = None,
     deadline: int | None = None,
 ) -> Manifest:
     """The PodGroup of a job. `parts` in the order in which their priority class counts.
 
+    `leads`: the one pod whose running is the job's. Where fewer than all may start, it is among
+    them: the others would sit there for nothing, and might keep it out.
     `deadline`: after so many seconds the job is ended: it does not run longer.
     """
     spec: Manifest = {"minMember": min_member}
@@ -115,6 +119,8 @@ def pod_group(
         annotations.setdefault(MAX_RUNTIME, f"{deadline}s")
     if expects:
         annotations[EXPECTS] = announcement(expects)
+    if leads is not None and 0 < min_member < sum(part.replicas for part in parts):
+        annotations[LEADS] = _role_of(leads)
     return {
         "apiVersion": POD_GROUP.api_version,
         "kind": POD_GROUP.kind,
@@ -145,10 +151,9 @@ def group_changes(present: Manifest, desired: Manifest) -> dict[str, Any]:
     tell = desired["metadata"].get("annotations") or {}
     # A wish that the job does not have may be somebody else's, made on the group itself.
     wishes = {key: tell[key] for key in _WISHES if key in tell and told.get(key) != tell[key]}
-    if told.get(EXPECTS) != tell.get(EXPECTS):
-        wishes[EXPECTS] = tell.get(EXPECTS)
-    if wishes:
-        changes["metadata"] = {"annotations": wishes}
+    ours = {key: tell.get(key) for key in (EXPECTS, LEADS) if told.get(key) != tell.get(key)}
+    if wishes or ours:
+        changes["metadata"] = {"annotations": wishes | ours}
     return changes
 
 
@@ -195,6 +200,12 @@ def _written(amounts: Mapping[str, int]) -> dict[str, str]:
         resource: format_base_units(resource, amount)
         for resource, amount in sorted(amounts.items())
     }
+
+
+def _role_of(part: Part) -> str:
+    """As its pods bear it: a role that the template names stays."""
+    annotations = (part.template.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(TASK_SPEC) or part.role)
 
 
 def _priority_of(parts: Iterable[Part]) -> str:

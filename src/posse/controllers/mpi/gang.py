@@ -37,12 +37,18 @@ def disband(situation: Situation) -> Iterator[Action]:
 
 
 def pod_group(situation: Situation) -> Manifest:
-    """A launcher that comes after its workers cannot be waited for; it is announced instead."""
+    """A launcher that comes after its workers cannot be waited for; it is announced instead.
+
+    It waits for all of them, so until it is there each one is needed, whatever the job could do
+    with: fewer would hold their seats for nothing, and for ever where others wait for these.
+    """
     job, policy = situation.job, situation.job.scheduling
     launcher, others = job.parts[0], job.parts[1:]
     announced = (launcher,) if job.waits_for_workers and others else ()
     everyone = job.workers if announced else job.workers + 1
     min_member = everyone if policy.min_available is None else policy.min_available
+    if announced:
+        min_member = min(min_member, everyone) if _launched(situation) else everyone
     workers_needed = min_member if announced else max(min_member - 1, 0)
     counted = [(launcher, 1), *((part, min(workers_needed, part.replicas)) for part in others)]
     return grouping.pod_group(
@@ -53,8 +59,14 @@ def pod_group(situation: Situation) -> Manifest:
         parts=job.parts,
         min_resources=policy.min_resources or grouping.summed_requests(counted),
         expects=announced,
+        leads=None if announced else launcher,
         deadline=job.run.active_deadline_seconds,
     )
+
+
+def _launched(situation: Situation) -> bool:
+    launcher = situation.launcher
+    return launcher is not None and not (launcher.get("spec") or {}).get("suspend")
 
 
 def _members(situation: Situation) -> list[Manifest]:

@@ -40,6 +40,7 @@ def disband(situation: Situation) -> Iterator[Action]:
 def pod_group(situation: Situation) -> Manifest:
     job, policy = situation.job, situation.job.scheduling
     min_member = job.total if policy.min_available is None else policy.min_available
+    leader = None if job.leader is None else job.leader.role
     return grouping.pod_group(
         job.owned_metadata(job.name, {}),
         min_member=min_member,
@@ -48,6 +49,7 @@ def pod_group(situation: Situation) -> Manifest:
         parts=job.parts,
         min_resources=policy.min_resources
         or grouping.summed_requests(_first(job.parts, min_member)),
+        leads=next((part for part in job.parts if part.role == leader), None),
         deadline=job.run.active_deadline_seconds,
     )
 
