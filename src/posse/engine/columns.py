@@ -54,6 +54,7 @@ class Columns:
         self._references: list[int] = []
         self._spare: list[int] = []
         self._by_name: Rows | None = None
+        self._sorted = False
         self._undo: list[tuple[Ints, Rows, Rows, Ints]] = []
         self._depth = 0
 
@@ -91,7 +92,14 @@ class Columns:
         if self._by_name is None:
             known = sorted(n for n, row in self.row.items() if self.nodes[row] is not None)
             self._by_name = np.array([self.row[n] for n in known], np.intp)
+            self._sorted = bool((self._by_name == np.arange(len(known))).all())
         return self._by_name
+
+    def in_order(self, amounts: Ints) -> Ints:
+        """What is counted per row, in the order of the nodes' names; nobody may change it."""
+        rows = self.by_name()
+        # As they are listed at first, nodes come by name.
+        return amounts[: len(rows)] if self._sorted else amounts.take(rows)
 
     def set_node(self, facts: NodeFacts) -> None:
         row = self.row.get(facts.name)

@@ -42,10 +42,12 @@ def cycle(
         yield from give_up_overdue(view, now)
         yield from heal(view, policy, now)
 
-        # 2. Everyone else in order: the whole minimum, or nothing. Others end for those who come
-        #    before them, if that makes room for the whole of them.
+        # 2. Others end for these, if that makes them whole. Everyone else in order: the whole
+        #    minimum, or nothing; others end for those who come before them, if that makes room for
+        #    the whole of them.
         enter("place")
         hunt = Hunt(view, policy, now, enter)
+        yield from hunt.at_first()
         yield from place_everyone(view, policy, now, hunt)
 
         # 3. The same for those whom only somebody's start could help.
@@ -75,7 +77,7 @@ def place_everyone(view: View, policy: Policy, now: float, hunt: Hunt) -> Iterat
     renew(view, policy, now)
     while True:
         lessened = view.shadows.lessened
-        for gang, contended in in_order(view, policy):
+        for gang, contended in in_order(view, policy, hunt.has_prey):
             outcome = (
                 refusal(view, gang)
                 or held_up(view, gang)

@@ -167,6 +167,8 @@ class GroupFacts(Struct, frozen=True):
     nearer: tuple[tuple[str, Topology], ...] = ()
     # (the same, so many of a part start together or nobody does, so many such parts it needs).
     squads: tuple[tuple[str, int, int], ...] = ()
+    # (part, so many of it ended well): nobody misses them.
+    ended: tuple[tuple[str, int], ...] = ()
     # It may end others to be placed; others may end it.
     preempts: bool = True
     preemptable: bool = True
@@ -212,6 +214,8 @@ class PodFacts(Struct, frozen=True):
     node: str | None = None
     created: float = 0.0
     deleting: bool = False
+    # How many seconds it was given to end, since it is being deleted.
+    grace: float = 0.0
     # It has begun to run: bound is not enough.
     running: bool = False
     # Why it does not run yet, in one word, if its node says: `ImagePullBackOff`.

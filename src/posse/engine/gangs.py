@@ -10,6 +10,7 @@ from operator import attrgetter
 from posse.engine.decisions import Verdict
 from posse.engine.facts import GroupFacts, Keeps, PodFacts, Purpose
 from posse.engine.fit.seating import Seating
+from posse.engine.naming import alphabetical
 from posse.engine.squads import Rules, Squads
 from posse.engine.squads import muster as muster_squads
 
@@ -20,7 +21,7 @@ _NOBODY: Mapping[str, int] = {}
 # Of each column so much.
 Amounts = tuple[tuple[int, int], ...]
 # Smaller is served earlier.
-Rank = tuple[bool, int, float, str, str]
+Rank = tuple[bool, int, float, str, str, str]
 
 
 class Member:
@@ -111,6 +112,7 @@ class Muster:
     there: int
     present: int
     filled: int
+    short: int
     seated: list[Member]
     waiting: list[Member]
     absent: list[Absent]
@@ -160,6 +162,8 @@ class Gang:
     entitled: int | None = None
     # Until when its holds for a purpose stand; None: no end.
     kept_until: float | None = None
+    # And how much longer, since those who go were given so long to end.
+    grace: float = 0.0
     # How often it was ended for others, as far as decided here: its facts follow.
     evicted: int = 0
     # How often others started before it, as far as counted here.
@@ -189,16 +193,43 @@ class Gang:
     _muster: Muster | None = None
     _rank: Rank | None = None
     _asks: Amounts | None = None
+    # Its name, such that `job-2` is before `job-10`.
+    alphabetical: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.alphabetical = alphabetical(self.key.partition("/")[2])
 
     @property
     def rank(self) -> Rank:
-        """Every minimum before any surplus; priority, then age, then uid."""
+        """Every minimum before any surplus; priority, then age, then name, then uid.
+
+        Ages are whole seconds: of those who came in the same one, `job-2` is before `job-10`.
+        """
         if self._rank is None:
             facts = self.facts
             assert facts is not None
             spare = self.short == 0 and not facts.loose
-            self._rank = spare, -facts.priority, facts.created, facts.uid, facts.key
+            name = self.alphabetical
+            self._rank = spare, -facts.priority, self.since, name, facts.uid, facts.key
         return self._rank
+
+    @property
+    def since(self) -> float:
+        """How old its claim is. Pods that wait for nobody are not older for a group that is."""
+        assert self.facts is not None
+        if self.facts.loose and self.muster.waiting:
+            return self.muster.waiting[0].facts.created
+        return self.facts.created
+
+    @property
+    def abreast(self) -> int:
+        """Waiting members that may be seated in one turn: nobody comes between them."""
+        assert self.facts is not None
+        waiting = self.muster.waiting
+        if not self.facts.loose:
+            return len(waiting)
+        since = self.since
+        return sum(1 for member in waiting if member.facts.created <= since)
 
     @property
     def least(self) -> int:
@@ -218,11 +249,8 @@ class Gang:
     @property
     def short(self) -> int:
         """Seats missing to its minimum, and to that of each role and part."""
-        muster = self.muster
-        if muster.squads is not None:
-            return muster.squads.short
-        missing = max(0, self.least - muster.filled)
-        return max(missing, sum(muster.unseated.values())) if muster.unseated else missing
+        assert self.facts is not None
+        return self.muster.short
 
     @property
     def missing(self) -> int:
@@ -386,15 +414,19 @@ class Gang:
             seated = [member for member in staying if member.row != NOWHERE]
         filled = self._counting(seated)
         unseated = self._below_minimum(seated)
+        short = 0 if self.facts is None else max(0, self.least - filled)
         squads = None
         if self.facts is not None and self.facts.squads:
-            least = max(0, self.least - filled)
-            squads = muster_squads(self.squads, seated, waiting, least, unseated)
-            waiting = squads.waiting()
+            ended = dict(self.facts.ended)
+            squads = muster_squads(self.squads, seated, waiting, short, unseated, ended)
+            waiting, short = squads.waiting(), squads.short
+        elif unseated:
+            short = max(short, sum(unseated.values()))
         return Muster(
             there=len(staying),
             present=self._counting(staying),
             filled=filled,
+            short=short,
             seated=seated,
             waiting=waiting,
             absent=self._absent(),

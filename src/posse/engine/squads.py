@@ -24,6 +24,13 @@ def kind_of(part: str) -> str:
     return part.partition("/")[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    waiting: int
+    there: int
+    size: int
+
+
 @dataclass(slots=True)
 class Squads:
     """Whom a gang with such parts lacks, and who may follow."""
@@ -36,6 +43,9 @@ class Squads:
     blocks: list[list[Member]] = field(default_factory=list)
     singles: list[Member] = field(default_factory=list)
     later: list[Member] = field(default_factory=list)
+    # Of each part whose members wait for fellows that do not exist: so many do, and so many of a
+    # part start together.
+    stranded: list[Stranded] = field(default_factory=list)
 
     @property
     def short(self) -> int:
@@ -53,15 +63,24 @@ def muster(
     waiting: Sequence[Member],
     least: int,
     lacking: Mapping[str, int],
+    ended: Mapping[str, int],
 ) -> Squads:
-    """`least`: seats missing to the gang's minimum; `lacking`: to that of each role."""
-    return _Roll(rules, seated, waiting).call(least, dict(lacking))
+    """`least`: seats missing to the gang's minimum; `lacking`: to that of each role; `ended`: how
+    many of each part have ended well."""
+    return _Roll(rules, seated, waiting, ended).call(least, dict(lacking))
 
 
 class _Roll:
-    def __init__(self, rules: Rules, seated: Sequence[Member], waiting: Sequence[Member]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        seated: Sequence[Member],
+        waiting: Sequence[Member],
+        ended: Mapping[str, int],
+    ) -> None:
         self._rules = rules
-        self._seated: dict[str, int] = {}
+        # Or through with it: who has ended well needs no seat any more.
+        self._seated = dict(ended)
         # By part, in the order in which they are served.
         self._waiting: dict[str, list[Member]] = {}
         for member in waiting:
@@ -97,6 +116,9 @@ class _Roll:
             elif len(left) >= short:
                 squads.blocks.append(left[:short])
                 squads.later += left[short:]
+            elif left:
+                there = self._seated.get(part, 0) + len(left)
+                squads.stranded.append(Stranded(len(left), there, there - len(left) + short))
         squads.singles.sort(key=lambda member: member.order)
         return squads
 
@@ -145,7 +167,11 @@ class _Roll:
 
 
 def spare(
-    rules: Rules, seated: Sequence[Member], most: int, may: Callable[[Sequence[Member]], bool]
+    rules: Rules,
+    seated: Sequence[Member],
+    most: int,
+    may: Callable[[Sequence[Member]], bool],
+    ended: Mapping[str, int],
 ) -> Iterator[list[Member]]:
     """Up to `most` members that others may have, in the pieces in which they may have them.
 
@@ -157,11 +183,12 @@ def spare(
     for member in sorted(seated, key=lambda member: member.order):
         parts.setdefault(member.facts.part, []).append(member)
     whole: dict[str, int] = {}
-    for part, members in parts.items():
+    for part in dict.fromkeys((*parts, *ended)):
         kind = kind_of(part)
-        whole[kind] = whole.get(kind, 0) + (len(members) >= rules.get(kind, _FREE)[0])
+        there = len(parts.get(part, ())) + ended.get(part, 0)
+        whole[kind] = whole.get(kind, 0) + (there >= rules.get(kind, _FREE)[0])
     for part, members in reversed(parts.items()):
-        size, _ = rules.get(kind_of(part), _FREE)
+        size = max(0, rules.get(kind_of(part), _FREE)[0] - ended.get(part, 0))
         for member in members[: size - 1 : -1] if size else members[::-1]:
             if most >= 1 and may([member]):
                 most -= 1
@@ -170,9 +197,10 @@ def spare(
     for part, members in reversed(parts.items()):
         kind = kind_of(part)
         size, number = rules.get(kind, _FREE)
-        needed = len(members) >= size and whole[kind] <= number
+        is_whole = len(members) + ended.get(part, 0) >= size
+        needed = is_whole and whole[kind] <= number
         if size and members and not needed and len(members) <= most and may(members):
-            whole[kind] -= len(members) >= size
+            whole[kind] -= is_whole
             most -= len(members)
             yield members
 

@@ -334,6 +334,7 @@ class View:
 
     def assume(self, gang: Gang, seats: list[tuple[Member, int]]) -> None:
         """These members of the gang sit there; the columns already count them."""
+        self.tree.seat(gang, (member for member, _ in seats))
         refer_again = self.columns.refer_again
         for member, row in seats:
             refer_again(row)
@@ -405,6 +406,7 @@ class View:
         for gang in self.gangs.values():
             for hold in gang.holds:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
+        self.tiers.validate()
         self.tree.validate(self.gangs.values())
         self.neighbours.validate()
         self.starting.validate(self.stirred)

@@ -58,7 +58,7 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
         return Bar.LEAVING
     if not node.schedulable and not _tolerated(_CORDON, constraints):
         return Bar.CORDON
-    if untolerated(node, constraints) is not None:
+    if node.taints and untolerated(node, constraints) is not None:
         return Bar.TAINT
     return Bar.NONE
 
@@ -128,12 +128,21 @@ class Eligibility:
             self._bars = grown
             self._likings = np.pad(self._likings, (0, len(grown) - len(self._likings)))
         self._seen.extend([None] * (len(nodes) - len(self._seen)))
-        for row in columns.touched_since(self._clock).tolist():
-            if self._seen[row] is not nodes[row]:
-                self._seen[row] = nodes[row]
-                self._bars[row] = bar(nodes[row], self.constraints)
-                self._likings[row] = liked = liking(nodes[row], self.constraints)
-                self.partial = self.partial or liked != 0
+        seen, touched = self._seen, columns.touched_since(self._clock).tolist()
+        rows = [row for row in touched if seen[row] is not nodes[row]]
+        asks = self.constraints
+        anywhere = not (asks.node_selector or asks.choices or asks.prefers)
+        bars: list[int] = []
+        liked: list[int] = []
+        for row in rows:
+            node = seen[row] = nodes[row]
+            plain = node is not None and node.ready and node.schedulable and not node.taints
+            # Most pods may sit anywhere, and most nodes are plain.
+            bars.append(_NONE if plain and anywhere else bar(node, asks))
+            liked.append(0 if plain and anywhere else liking(node, asks))
+        self._bars[rows] = bars
+        self._likings[rows] = liked
+        self.partial = self.partial or any(liked)
         self._clock, self._altered = columns.clock, columns.last_altered
 
     def at(self, rows: Rows) -> NDArray[np.bool_]:

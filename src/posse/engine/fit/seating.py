@@ -46,7 +46,7 @@ class Seats:
 
     def each(self) -> list[int]:
         """One row per seat."""
-        return np.repeat(self.rows, self.counts).tolist()
+        return self.rows.repeat(self.counts).tolist()
 
 
 class Seating:
@@ -68,8 +68,10 @@ class Seating:
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)
         self._total = 0
-        # The table's when the seats were last counted.
-        self.clock = -1
+        self._vector: Ints = np.zeros(0, np.int64)
+        # The table's when the seats were last counted, and the time before; what was counted then.
+        self.clock = self._before = -1
+        self._recounted: Rows = np.zeros(0, np.intp)
 
     # -- counting ----------------------------------------------------------------------------
 
@@ -85,6 +87,9 @@ class Seating:
 
     def touched_since(self, clock: int) -> Rows:
         """The rows whose seats may be other ones than they were then."""
+        self._refresh()
+        if clock == self._before:
+            return self._recounted
         return self._table.touched_since(clock)
 
     def by_resource(self) -> Ints:
@@ -95,6 +100,13 @@ class Seating:
         free = np.maximum(self._table.free_at(rows, self.columns), 0)
         seats: Ints = (free // self.amounts).sum(axis=0)
         return seats
+
+    def vector(self, width: int) -> Ints:
+        """What one pod asks for, by column; nobody may change it."""
+        if len(self._vector) != width:
+            self._vector = np.zeros(width, np.int64)
+            self._vector[self.columns] = self.amounts
+        return self._vector
 
     def room(self) -> Ints:
         """Per row what is free of the devices it asks for; else of its first resource."""
@@ -109,8 +121,8 @@ class Seating:
         table = self._table
         if self.clock == table.clock:
             return
-        rows = table.touched_since(self.clock)
-        self.clock = table.clock
+        rows = self._recounted = table.touched_since(self.clock)
+        self._before, self.clock = self.clock, table.clock
         if len(self._seats) < len(table.touched):
             room = len(table.touched) - len(self._seats)
             self._seats = np.pad(self._seats, (0, room))
@@ -155,19 +167,22 @@ class Seating:
         on one node; then there must be as many seats as that leaves.
         """
         self._refresh()
+        pick = _widest if spread else _fewest
+        if self.asks_devices and not prefer and not self.eligibility.partial:
+            # All of them are of one tier, as most often.
+            rows, seats, grades = self._choice(within)
+            picked, taken = pick(_at_most(seats, most), grades, count)
+            return Seats(rows.take(picked), taken)
         rows = self._table.by_name() if within is None else within
-        rows = rows[self._seats[rows] > 0]
+        rows = rows.take((self._seats.take(rows) > 0).nonzero()[0])
         chosen: list[Rows] = []
         counts: list[Ints] = []
         left = count
         for tier in self._tiers(rows, prefer, spread):
-            seats = self._seats[tier]
-            if most < LARGEST:
-                seats = np.minimum(seats, most)
+            seats = _at_most(self._seats.take(tier), most)
             here = min(left, int(seats.sum()))
-            pick = _widest if spread else _fewest
-            picked, taken = pick(seats, self._grade[tier], here)
-            chosen.append(tier[picked])
+            picked, taken = pick(seats, self._grade.take(tier), here)
+            chosen.append(tier.take(picked))
             counts.append(taken)
             left -= here
             if not left:
@@ -175,6 +190,13 @@ class Seating:
         if len(chosen) == 1:
             return Seats(chosen[0], counts[0])
         return Seats(np.concatenate(chosen), np.concatenate(counts))
+
+    def _choice(self, within: Rows | None) -> tuple[Rows, Ints, Ints]:
+        """The rows there are to choose from, and their seats and grades in the same order."""
+        if within is not None:
+            return within, self._seats.take(within), self._grade.take(within)
+        table = self._table
+        return table.by_name(), table.in_order(self._seats), table.in_order(self._grade)
 
     def rows_of(self, nodes: Iterable[str]) -> list[int]:
         """Where these nodes are, as far as they are known."""
@@ -215,6 +237,10 @@ class Seating:
             rows, grades = rows[~best], grades[~best]
 
 
+def _at_most(seats: Ints, most: int) -> Ints:
+    return seats if most == LARGEST else np.minimum(seats, most)
+
+
 def _widest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
     """Positions of as many nodes as seat `count` pods evenly, and how many sit on each."""
     ordered = np.sort(seats)
@@ -237,7 +263,7 @@ def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
     """Positions of the fewest nodes that seat `count` pods together, and how many sit on each."""
     useful = np.minimum(seats, count)
     histogram = np.bincount(useful)
-    available = {size: number for size, number in enumerate(histogram.tolist()) if number}
+    available = {size: number for size, number in enumerate(histogram.tolist()) if size and number}
     wanted = _sizes(available, count)
     picked = [
         _tightest((useful == size).nonzero()[0], grades, number) for size, number in wanted.items()
@@ -245,7 +271,7 @@ def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
     positions: Rows = picked[0] if len(picked) == 1 else np.concatenate(picked)
     taken = useful[positions]
     # The sizes add up to the count or, in the largest ones, to a little more.
-    surplus = int(taken.sum()) - count
+    surplus = sum(taken.tolist()) - count
     at = len(taken) - 1
     while surplus:
         less = min(surplus, int(taken[at]) - 1)
@@ -290,11 +316,11 @@ def _tightest(positions: Rows, grades: Ints, number: int) -> Rows:
     """The `number` positions of lowest grade; among equals the first, which is first by name."""
     if len(positions) == number:
         return positions
-    own = grades[positions]
+    own = grades.take(positions)
     chosen: list[Rows] = []
     while number:
         best = own.min()
-        equal = positions[own == best][:number]
+        equal = positions.take((own == best).nonzero()[0][:number])
         chosen.append(equal)
         number -= len(equal)
         if number:

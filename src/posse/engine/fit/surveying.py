@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.fit.eligibility import Eligibility
 from posse.engine.fit.seating import Seating
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What is free of one resource on so many nodes, in the pieces in which it is."""
+
+    nodes: int
+    free: int
+    # On the node that has most of it free.
+    most: int
+    # How many pods it is enough for, whatever else they ask for.
+    seats: int
+    # What is free towards one more of them, towards two more, ... where most is.
+    begun: Ints
 
 
 class Survey:
@@ -18,6 +34,7 @@ class Survey:
         self._usable: dict[Eligibility, Rows] = {}
         self._if_empty: dict[Seating, Ints] = {}
         self._sums: dict[tuple[Eligibility, str], tuple[int, int]] = {}
+        self._pieces: dict[tuple[Eligibility, str, int], Pieces] = {}
 
     def usable(self, seating: Seating) -> Rows:
         """The rows of nodes that such pods may use at all."""
@@ -56,14 +73,35 @@ class Survey:
             found = self._sums[first, resource] = self._sum(self.usable(seatings[0]), resource)
         return found
 
+    def pieces(self, seating: Seating, resource: str) -> Pieces:
+        """Of one resource that such pods ask for, on the nodes that they may use."""
+        self._forget()
+        one = seating.asked[resource]
+        found = self._pieces.get((seating.eligibility, resource, one))
+        if found is None:
+            free, offered = self._of(self.usable(seating), resource)
+            seats = free // one
+            begun = (free % one)[offered // one > seats]
+            found = self._pieces[seating.eligibility, resource, one] = Pieces(
+                len(free),
+                int(free.sum()),
+                int(free.max(initial=0)),
+                int(seats.sum()),
+                np.concatenate(([0], np.sort(begun)[::-1].cumsum())),
+            )
+        return found
+
     def _sum(self, rows: Rows, resource: str) -> tuple[int, int]:
+        free, total = self._of(rows, resource)
+        return int(free.sum()), int(total.sum())
+
+    def _of(self, rows: Rows, resource: str) -> tuple[Ints, Ints]:
         columns = self._columns
         at = columns.column[resource]
         total: Ints = columns.allocatable[rows, at]
-        free = total - columns.used[rows, at] - columns.held[rows, at]
-        return int(np.maximum(free, 0).sum()), int(total.sum())
+        return np.maximum(total - columns.used[rows, at] - columns.held[rows, at], 0), total
 
     def _forget(self) -> None:
         if self._clock != self._columns.clock:
             self._clock = self._columns.clock
-            self._usable, self._if_empty, self._sums = {}, {}, {}
+            self._usable, self._if_empty, self._sums, self._pieces = {}, {}, {}, {}

@@ -8,7 +8,7 @@ in two zones are two. What is kept here changes only when nodes come, go or chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -45,11 +45,11 @@ class Level:
         self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
         self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
         self._starts = [0, *accumulate(counts)]
-        # Where each row is among them, -1 where it is not; None where one is in several domains.
-        self._places: Rows | None = None
-        if len(np.unique(self.rows)) == len(self.rows):
-            self._places = np.full(int(self.rows.max(initial=-1)) + 1, -1, np.intp)
-            self._places[self.rows] = np.arange(len(self.rows))
+        # The domain of each row, -1 where it has none; None where one is in several.
+        self._domain_of: Rows | None = None
+        if np.bincount(self.rows).max(initial=0) <= 1:
+            self._domain_of = np.full(int(self.rows.max(initial=-1)) + 1, -1, np.intp)
+            self._domain_of[self.rows] = self.ids
         self._counts: WeakKeyDictionary[Seating, _Counts] = WeakKeyDictionary()
 
     def __len__(self) -> int:
@@ -59,13 +59,24 @@ class Level:
         rows: Rows = self.rows[self._starts[at] : self._starts[at + 1]]
         return rows
 
-    def places_of(self, rows: Rows) -> Rows:
-        """Where these rows are among the level's, as far as they are."""
-        if self._places is None:
-            return np.flatnonzero(np.isin(self.rows, rows))
-        places = self._places[rows[rows < len(self._places)]]
-        found: Rows = places[places >= 0]
-        return found
+    def union(self, which: Rows) -> Rows:
+        """The rows of these domains, one after the other; one that is in several comes once."""
+        rows = np.concatenate([self.domain(at) for at in which.tolist()])
+        if self._domain_of is None:
+            rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
+        return rows
+
+    def domains_of(self, rows: Rows) -> tuple[Rows, Rows]:
+        """These rows, in order, and their domains; one that is in several comes several times."""
+        if self._domain_of is None:
+            places = np.isin(self.rows, rows).nonzero()[0]
+            return self.rows.take(places), self.ids.take(places)
+        if len(rows) and rows[-1] >= len(self._domain_of):
+            rows = rows[rows < len(self._domain_of)]
+        ids = self._domain_of.take(rows)
+        if np.count_nonzero(ids < 0):
+            return rows[ids >= 0], ids[ids >= 0]
+        return rows, ids
 
     def sums(self, amounts: Ints) -> Ints:
         """What each domain has of something counted per row."""
@@ -78,15 +89,22 @@ class Level:
         """What each domain has for pods of this shape."""
         return self._counted(seating).sums
 
-    def nodes_for(self, seating: Seating, count: int) -> Ints:
-        """The fewest nodes of each domain that seat so many together; 0 where they cannot."""
-        left = np.full(len(self), count, np.int64)
-        nodes = np.zeros(len(self), np.int64)
+    def nodes_for(self, seating: Seating, count: int, which: Rows | None = None) -> Ints:
+        """The fewest nodes of each domain that seat so many together; 0 where they cannot.
+
+        `which`: of these domains only.
+        """
+        domains = len(self) if which is None else len(which)
+        left = np.full(domains, count, np.int64)
+        nodes = np.zeros(domains, np.int64)
         for size, number in self._by_size(seating, count):
-            taken = np.minimum(number, -(-left // size))
+            there = number if which is None else number.take(which)
+            taken = np.minimum(there, -(-left // size))
             nodes += taken
             left -= taken * size
             np.maximum(left, 0, out=left)
+            if not np.count_nonzero(left):
+                return nodes
         nodes[left > 0] = 0
         return nodes
 
@@ -108,20 +126,19 @@ class Level:
         """How many nodes of each domain have so many seats, the most first; those with more than
         the count have that many."""
         counted = self._counted(seating)
-        largest = counted.largest()
-        if largest < _WIDE:
-            if largest >= count:
-                yield count, counted.table[count : largest + 1].sum(axis=0)
-            for size in range(min(largest, count - 1), 0, -1):
-                if counted.of_size[size]:
-                    yield size, counted.table[size]
+        most = int(counted.seats.max(initial=0))
+        if most < _WIDE - 1:
+            if most >= count:
+                yield count, counted.table[count : most + 1].sum(axis=0)
+            for size in range(min(most, count - 1), 0, -1):
+                yield size, counted.table[size]
             return
-        useful = np.minimum(counted.seats, count)
-        sizes, which = np.unique(useful, return_inverse=True)
-        cells = np.bincount(which * len(self) + self.ids, minlength=len(self) * len(sizes))
-        for at in range(len(sizes) - 1, -1, -1):
-            if sizes[at]:
-                yield int(sizes[at]), cells[at * len(self) : (at + 1) * len(self)]
+        useful = np.minimum(counted.seats.take(self.rows), count)
+        distinct, which = np.unique(useful, return_inverse=True)
+        cells = np.bincount(which * len(self) + self.ids, minlength=len(self) * len(distinct))
+        for at in range(len(distinct) - 1, -1, -1):
+            if distinct[at]:
+                yield int(distinct[at]), cells[at * len(self) : (at + 1) * len(self)]
 
     def _counted(self, seating: Seating) -> _Counts:
         counted = self._counts.get(seating)
@@ -136,6 +153,14 @@ class Level:
         counts: Ints = np.bincount(self.ids[there], minlength=len(self)).astype(np.int64)
         return counts
 
+    def validate(self) -> None:
+        """For tests: count the seats of every shape that was asked for, and compare."""
+        for seating in list(self._counts):
+            counted, fresh = self._counted(seating), _Counts(self)
+            fresh.follow(seating)
+            assert (counted.sums == self.sums(seating.seats())).all(), "stale seats of a domain"
+            assert (counted.table == fresh.table).all(), "stale sizes of a domain"
+
 
 class _Counts:
     """Seats of one shape in the domains of one level; only what has changed is counted again."""
@@ -143,39 +168,31 @@ class _Counts:
     def __init__(self, level: Level) -> None:
         self._level = level
         self._clock = -1
-        # In the order of the level's rows; then of its domains.
-        self.seats: Ints = np.zeros(len(level.rows), np.int64)
+        # Of each row; then of each domain.
+        self.seats: Ints = np.zeros(0, np.int64)
         self.sums: Ints = np.zeros(len(level), np.int64)
-        # How many nodes there are of each number of seats: in each domain, and in all.
+        # How many nodes of each domain there are of each number of seats.
         self.table: Ints = np.zeros((_WIDE, len(level)), np.int64)
         self.table[0] = np.bincount(level.ids, minlength=len(level))
-        self.of_size: Ints = np.zeros(_WIDE, np.int64)
-        self.of_size[0] = len(level.rows)
 
     def follow(self, seating: Seating) -> None:
-        seats, level = seating.seats(), self._level
+        seats = seating.seats()
         if self._clock == seating.clock:
             return
-        at = level.places_of(seating.touched_since(self._clock))
+        if len(self.seats) < len(seats):
+            self.seats = np.pad(self.seats, (0, len(seats) - len(self.seats)))
+        touched = seating.touched_since(self._clock)
         self._clock = seating.clock
-        new, old = seats[level.rows[at]], self.seats[at]
-        changed = (new != old).nonzero()[0]
+        changed = (seats.take(touched) != self.seats.take(touched)).nonzero()[0]
         if not len(changed):
             return
-        at, old, new = at[changed], old[changed], new[changed]
-        ids = level.ids[at]
-        self.seats[at] = new
+        rows, ids = self._level.domains_of(touched.take(changed))
+        new, old = seats[rows], self.seats[rows]
+        self.seats[rows] = new
         np.add.at(self.sums, ids, new - old)
         before, after = np.minimum(old, _WIDE - 1), np.minimum(new, _WIDE - 1)
         np.subtract.at(self.table, (before, ids), 1)
         np.add.at(self.table, (after, ids), 1)
-        np.subtract.at(self.of_size, before, 1)
-        np.add.at(self.of_size, after, 1)
-
-    def largest(self) -> int:
-        """The most seats of one node."""
-        most = int(self.of_size.nonzero()[0].max(initial=0))
-        return most if most < _WIDE - 1 else _WIDE
 
 
 class Tiers:
@@ -261,6 +278,11 @@ class Tiers:
     def _highest(self, levels: list[Level], keys: tuple[str, ...]) -> int:
         return levels[-1].tier if self._drawn else len(keys)
 
+    def validate(self) -> None:
+        self._refresh()
+        for level in (*chain.from_iterable(self._levels.values()), *self._labels.values()):
+            level.validate()
+
     # -- keeping up --------------------------------------------------------------------------
 
     def _refresh(self) -> None:
@@ -295,9 +317,10 @@ class Tiers:
         if not keys:
             return []
         whole: dict[tuple[str, ...], list[int]] = {}
-        nodes = list(self._nodes())
-        outward = [[node.labels.get(key, "") for _, node in nodes] for key in keys[::-1]]
-        for (row, _), path in zip(nodes, zip(*outward, strict=True), strict=True):
+        known = self._columns.by_name().tolist()
+        labels = [self._columns.labels[row] for row in known]
+        outward = [[each.get(key, "") for each in labels] for key in keys[::-1]]
+        for row, path in zip(known, zip(*outward, strict=True), strict=True):
             whole.setdefault(path, []).append(row)
         paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
         for path, rows in whole.items():

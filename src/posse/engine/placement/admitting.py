@@ -28,6 +28,18 @@ def refusal(view: View, gang: Gang) -> Verdict | None:
     return Verdict(Reason.INCOMPLETE, f"{ended}{what}; it starts when all of them do", cause)
 
 
+def stranded(gang: Gang) -> Verdict | None:
+    """What a gang is told of which only members wait whose part is not all there."""
+    squads = gang.muster.squads
+    if squads is None or not squads.stranded:
+        return None
+    number = sum(part.waiting for part in squads.stranded)
+    first = squads.stranded[0]
+    what = f"of {'its' if number == 1 else 'a'} part {_exist(first.there, first.size, 'pod')}"
+    sentence = f"{count(number, 'pod')} beyond its minimum: {what}; it starts when all of them do"
+    return Verdict(Reason.INCOMPLETE, sentence, surplus=True)
+
+
 def lacking(gang: Gang) -> tuple[str, Cause | None] | None:
     """Which pods a gang lacks for its minimum, if any."""
     facts, muster = gang.facts, gang.muster

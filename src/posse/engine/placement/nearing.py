@@ -63,7 +63,7 @@ def limits(
     request = gang.facts.topology
     if gang.bereft and request is None and (former := _former(view, demands)) is not None:
         yield Limit(former, devices_only=True, thorough=False)
-    if request is not None:
+    if request is not None and demands:
         own = view.rows_of(gang)
         kept = {hold.row for hold in gang.holds}
         if gang.bereft:
@@ -107,7 +107,7 @@ def confines(view: View, gang: Gang, own: Rows, policy: Policy) -> Rows | None:
     for level in reversed(levels):
         in_use = np.flatnonzero(_in_use(levels, level, own))
         if len(in_use):
-            return np.concatenate([level.domain(int(at)) for at in in_use])
+            return level.union(in_use)
     return np.zeros(0, np.intp)
 
 
@@ -127,7 +127,7 @@ def together(
         enough = _sufficient(level, demands, need)
         if len(own):
             enough &= _in_use(levels, level, own)
-        for at in _best_first(level, np.flatnonzero(enough), demands, held):
+        for at in _best_first(level, enough.nonzero()[0], demands, held):
             if tried == _MOST_DOMAINS:
                 break
             yield Limit(level.domain(at), thorough=not anywhere and tried < _SEARCHED)
@@ -180,7 +180,7 @@ def _best_first(level: Level, which: Rows, demands: list[Demand], held: Rows) ->
     minimum would keep the others waiting for good.
     """
     seating, count = _main(demands)
-    nodes = level.nodes_for(seating, count)[which]
+    nodes = level.nodes_for(seating, count, which)
     # An elastic gang may need fewer of that role than it would like.
     nodes[nodes == 0] = np.iinfo(np.int64).max
     spare = level.seats(seating)[which]
@@ -209,7 +209,7 @@ def _few_domains(level: Level, demands: list[Demand]) -> Rows | None:
     number = int(np.searchsorted(np.cumsum(seats[order]), count)) + 1
     if number >= len(level):
         return None
-    return np.concatenate([level.domain(int(at)) for at in order[:number]])
+    return level.union(order[:number])
 
 
 def _unasked(view: View, demands: list[Demand], policy: Policy) -> Iterator[Limit]:
@@ -236,20 +236,20 @@ def _nearest(
     fewest: int | None = None
     for level in levels:
         good = level.seats_on_full(seating, count, max(1, most))
-        if fewest is not None or not good.any():
+        if fewest is not None or not np.count_nonzero(good):
             nodes = level.nodes_for(seating, count)
-            if fewest is None and nodes.any():
+            if fewest is None and np.count_nonzero(nodes):
                 fewest = _fewest(seating.seats(), count)
             good = nodes == (fewest or -1)
-        if not good.any():
+        if not np.count_nonzero(good):
             continue
         for demand in demands:
             if demand.seating is not seating and demand.seating.asks_devices:
                 good &= level.seats(demand.seating) >= demand.wanted
-        which = np.flatnonzero(good)
+        which = good.nonzero()[0]
         if len(which):
-            spare = level.seats(seating)[which]
-            return level.domain(int(which[np.argmin(spare)]))
+            spare = level.seats(seating).take(which)
+            return level.domain(int(which[spare.argmin()]))
     return None
 
 

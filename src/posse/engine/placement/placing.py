@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from posse.engine.decisions import Cause, HeldSeat, Reason, Seat, Shortage, Start, Verdict
 from posse.engine.gangs import Gang, Hold, Member
+from posse.engine.placement.admitting import stranded
 from posse.engine.placement.demands import Demand, demands_of, signature_of
 from posse.engine.placement.nearing import ANYWHERE, limits, near
 from posse.engine.placement.parting import pack_parts
@@ -39,7 +40,7 @@ def place(view: View, gang: Gang, policy: Policy, contended: bool = False) -> Pl
         excess = more_than_there_is(view, gang)
         return excess or seat(view, gang, policy, need=gang.need)
     bid = gang.bid if gang.facts is not None and gang.facts.grows else 0
-    beyond = len(gang.muster.waiting) - bid
+    beyond = max(0, gang.abreast - bid)
     if contended:
         beyond = min(beyond, -(-max(1, gang.muster.there - gang.least) // _TURNS))
     if gang.muster.squads is not None:
@@ -174,7 +175,8 @@ def seat(
 def start(view: View, gang: Gang, placement: Placement) -> Start:
     """Give the gang its seats and holds; from here on the view counts them as taken."""
     view.shortfalls.remove(gang)
-    view.record_holds(gang, placement.holds)
+    if gang.holds or placement.holds:
+        view.record_holds(gang, placement.holds)
     view.hunting.note(gang)
     gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
     view.assume(gang, placement.seats)
@@ -185,6 +187,8 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     gang.entitled = max(gang.entitled or 0, len(gang.muster.seated))
     watch(view, gang)
     gang.verdict = None
+    if gang.at_rest and (left := stranded(gang)) is not None:
+        view.shortfalls.record(gang, left)
     names = view.columns.names
     held = sorted((hold.role, names[hold.row]) for hold in gang.holds)
     return Start(

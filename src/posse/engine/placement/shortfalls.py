@@ -15,7 +15,7 @@ from itertools import islice
 
 import numpy as np
 
-from posse.engine.columns import Columns, Rows
+from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.decisions import NEVER, Cause, Reason, Verdict
 from posse.engine.gangs import Gang, Rank
 from posse.engine.placement.demands import Demand, Signature
@@ -29,7 +29,8 @@ class Quota:
     """A quota stands against it, that of `queue`; None: what is kept free for other queues.
 
     `seen` is the tree's clock at the look. Not `alone`: some members lack room only. `never`: it
-    stands against it whoever ends, as long as queues and nodes stay as they are.
+    stands against it whoever ends, as long as queues and nodes stay as they are. `asked` is what
+    was too much, where the same is too much for all who share the shortfall.
     """
 
     verdict: Verdict
@@ -37,6 +38,7 @@ class Quota:
     seen: int
     alone: bool = True
     never: bool = False
+    asked: Ints | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -159,6 +161,15 @@ class Shortfalls:
                 self.untold[key] = new
         old.gangs = {}
         del self._known[old.signature]
+
+    def renew(self, shortfall: Shortfall, quota: Quota) -> None:
+        """The same quota stands against its gangs, in other numbers: the first is told them."""
+        shortfall.quota = quota
+        shortfall.seen = self._columns.last_freed
+        shortfall.sought = False
+        first = shortfall.first()
+        if first is not None:
+            self.untold[first.key] = shortfall
 
     def tell(self, gang: Gang) -> None:
         """There is something new to be said to this gang, though it was not looked at."""

@@ -7,7 +7,7 @@ sat down, ran long enough, or may be ended at last.
 
 from __future__ import annotations
 
-from posse.engine.gangs import Gang, made
+from posse.engine.gangs import Gang
 
 
 class Hunting:
@@ -19,7 +19,7 @@ class Hunting:
         self._place_of: dict[str, tuple[str, int]] = {}
         # Spared for now because they have hardly run; until when.
         self.fresh: dict[str, float] = {}
-        # For whom there was no time to look; they are looked at first of all.
+        # For whom there was no time to look; the next round does, in their turn.
         self.put_off: dict[str, Gang] = {}
 
     def note(self, gang: Gang) -> None:
@@ -42,7 +42,7 @@ class Hunting:
         new: dict[str, int] = {}
         for key, gang in changed.items():
             self._leave(key)
-            if gang.facts is None or not (gang.muster.seated or made(gang)):
+            if gang.facts is None or not (gang.muster.seated or gang.holds):
                 continue
             queue, priority = gang.facts.queue, gang.facts.priority
             self.seated.setdefault(queue, {}).setdefault(priority, {})[key] = gang

@@ -12,6 +12,9 @@ from posse.engine.gangs import Gang, Hold, Member, made
 from posse.engine.resources import count
 from posse.engine.view import View
 
+# Whoever says that it takes longer than this to end is not believed.
+_LONGEST_GRACE = 7200.0
+
 
 def adopt_made(view: View, gang: Gang, now: float) -> None:
     """Take up the room that an earlier life made, where it is free or still to come free."""
@@ -19,7 +22,9 @@ def adopt_made(view: View, gang: Gang, now: float) -> None:
     keeps = gang.facts.keeps
     if keeps is None or keeps.purpose is not Purpose.PREEMPTION or gang.muster.seated:
         return
-    if keeps.until is not None and keeps.until <= now:
+    rows = {view.columns.row.get(node) for _, node in keeps.seats}
+    going = [member for member in view.departing.values() if member.row in rows]
+    if keeps.until is not None and keeps.until + _grace(going) <= now:
         return
     wanted: dict[str, list[Seating]] = {}
     for member in gang.muster.waiting:
@@ -36,13 +41,29 @@ def adopt_made(view: View, gang: Gang, now: float) -> None:
         if usable and (room >= seating.amounts).all():
             wanted[role].pop(0)
             view.set_holds(gang, [*gang.holds, Hold(role, seating, row, Purpose.PREEMPTION)])
-            gang.kept_until = keeps.until
+            gang.kept_until, gang.grace = keeps.until, _grace(going)
 
 
 def awaited(view: View, gang: Gang) -> list[Member]:
     """Members of others that are to go so that this gang can sit where they do."""
     rows, named = {hold.row for hold in made(gang)}, set(gang.awaits)
     return [m for m in view.departing.values() if m.row in rows or m.facts.uid in named]
+
+
+def kept_until(gang: Gang) -> float | None:
+    """When it is time to give up what is kept for it: who goes has the time that it was given."""
+    return None if gang.kept_until is None else gang.kept_until + gang.grace
+
+
+def bear_with(view: View, gang: Gang) -> None:
+    """Who goes is waited for as long as it was given to end."""
+    going, awaits = awaited(view, gang), set(gang.awaits)
+    named = [member for member in going if member.facts.uid in awaits]
+    gang.grace = max(gang.grace, _grace(named or going))
+
+
+def _grace(going: list[Member]) -> float:
+    return min(_LONGEST_GRACE, max((member.facts.grace for member in going), default=0.0))
 
 
 def waits_for_room(view: View, gang: Gang) -> Verdict | None:

@@ -15,18 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
-from posse.engine.decisions import Evict, Keep, Reason, Start, Victim
+from posse.engine.decisions import Evict, Keep, Reason, Release, Start, Victim
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.gangs import Gang, Hold, Member, Rank, made
 from posse.engine.placement.admitting import refusal
 from posse.engine.placement.placing import Placement, seat, start
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
-from posse.engine.preemption.making import awaited
+from posse.engine.preemption.making import awaited, bear_with, kept_until
 from posse.engine.preemption.preying import Plan, Prey
 from posse.engine.preemption.quarry import Quarry
 from posse.engine.preemption.victims import Unit
-from posse.engine.repair.overdue import dismiss
+from posse.engine.repair.overdue import dismiss, release
 from posse.engine.reservation.reserving import turn
 from posse.engine.view import View
 
@@ -39,8 +39,9 @@ class Hunt:
 
     Who is blocked in its turn looks for them then, before anybody behind it is served: otherwise
     those would take the room that it lacks only a part of, to be ended for it a moment later, or to
-    be in its way for good where they must not be ended. At the end of the round come those whom
-    somebody that has sat down meanwhile could help.
+    be in its way for good where they must not be ended. Gangs that have begun and miss a member
+    come first. At the end of the round come those whom somebody that has sat down meanwhile could
+    help.
     """
 
     def __init__(
@@ -65,26 +66,55 @@ class Hunt:
         """Somebody has started: shares are other ones, and so is who has too much."""
         self._moved = True
 
-    def in_turn(self, gang: Gang) -> Iterator[Evict | Keep | Start]:
+    def has_prey(self, gang: Gang) -> bool:
+        """Whether there is anybody at all who may be ended for this gang."""
+        if not self._wanted:
+            return False
+        if self._new is None:
+            self._new = self._view.hunting.sort_out(self._now)
+        if self._moved:
+            self._moved = False
+            self._quarry.moved()
+        return self._quarry.has_any_for(gang)
+
+    def at_first(self) -> Iterator[Evict | Keep | Release | Start]:
+        """For those that have begun. For whom there was no time in the last round, its turn comes
+        again in this one."""
+        view = self._view
+        put_off, view.hunting.put_off = view.hunting.put_off, {}
+        for gang in put_off.values():
+            blocked = view.shortfalls.of(gang)
+            if blocked is not None:
+                blocked.sought = False
+            if gang.key not in view.ailing:
+                view.stir(gang)
+        for gang in sorted(view.ailing.values(), key=lambda gang: gang.rank):
+            if view.ailing.get(gang.key) is gang:
+                yield from self.in_turn(gang)
+
+    def in_turn(self, gang: Gang) -> Iterator[Evict | Keep | Release | Start]:
         """For this gang, if it was just found not to fit, and for those that ask the same."""
         blocked = self._view.shortfalls.of(gang) if self._wanted else None
         if blocked is None or blocked.sought or not _may_hunt(blocked):
             return
         if len(self._served) == _SEARCHES:
             return
-        if self._new is None:
-            self._new = self._view.hunting.sort_out(self._now)
+        if not self.has_prey(gang):
+            blocked.sought = True
+            return
         self._enter("preempt")
         blocked.sought = True
         self._served[id(blocked)] = blocked
         yield from self._chase([blocked])
         self._enter("place")
 
-    def at_last(self) -> Iterator[Evict | Keep | Start]:
+    def at_last(self) -> Iterator[Evict | Keep | Release | Start]:
         """For everybody else whom it could help."""
         if not self._wanted:
             return
         late = self._view.hunting.sort_out(self._now)
+        if late:
+            self._quarry.changed()
         before = self._new or {}
         new = {q: min(before.get(q, p), p) for q, p in late.items()}
         yield from self._chase(self._hunters({**before, **new}, late))
@@ -93,12 +123,7 @@ class Hunt:
         """Shortfalls that are new or were looked at again, and those that new prey could help:
         only that of late, where they had their turn."""
         view, hunting = self._view, self._view.hunting
-        put_off, hunting.put_off = hunting.put_off, {}
         found: dict[int, Shortfall] = {}
-        for gang in put_off.values():
-            shortfall = view.shortfalls.of(gang)
-            if shortfall is not None:
-                found[id(shortfall)] = shortfall
         for blocked in view.shortfalls.untold.values():
             if isinstance(blocked, Shortfall) and not blocked.sought:
                 found[id(blocked)] = blocked
@@ -120,16 +145,15 @@ class Hunt:
             shortfall.sought = True
         return [each for each in found.values() if _may_hunt(each)]
 
-    def _chase(self, hunters: list[Shortfall]) -> Iterator[Evict | Keep | Start]:
+    def _chase(self, hunters: list[Shortfall]) -> Iterator[Evict | Keep | Release | Start]:
         view, policy, now, quarry = self._view, self._policy, self._now, self._quarry
-        if self._moved:
-            self._moved = False
-            quarry.moved()
         heap: list[tuple[Rank, str]] = []
 
         def enter(shortfall: Shortfall) -> None:
-            gang = _first(shortfall)
-            if gang is not None:
+            # Whoever is behind the first has no more prey than it.
+            first = shortfall.first()
+            gang = None if first is None or not self.has_prey(first) else _first(shortfall)
+            if gang is not None and (gang is first or self.has_prey(gang)):
                 heappush(heap, (gang.rank, gang.key))
 
         for shortfall in hunters:
@@ -140,7 +164,7 @@ class Hunt:
             blocked = None if gang is None else view.shortfalls.of(gang)
             if gang is None or blocked is None:
                 continue
-            if not quarry.has_any_for(gang):
+            if not self.has_prey(gang):
                 continue
             if self._searches >= _SEARCHES:
                 view.hunting.put_off[key] = gang
@@ -154,9 +178,13 @@ class Hunt:
             self.ended = True
             units, placement = plan
             quarry.changed()
-            yield _carry_out(view, gang, units, placement, policy, now)
-            for loser in [unit.gang for unit in units if not unit.members]:
-                yield Keep(loser.key, None)
+            losers = [unit.gang for unit in units if not unit.members]
+            told = [_take_over(view, loser, gang) for loser in losers]
+            decision = _carry_out(view, gang, units, placement, policy, now)
+            if isinstance(decision, Evict) or awaited(view, gang):
+                yield decision
+            yield from told
+            for loser in losers:
                 heappush(heap, (loser.rank, loser.key))
             for waiting in (gang, *(unit.gang for unit in units if unit.whole)):
                 yield from _wait(view, waiting, policy)
@@ -174,6 +202,9 @@ def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
         if not made(gang):
             continue
         if gang.kept_until is not None and gang.kept_until <= now:
+            bear_with(view, gang)
+        date = kept_until(gang)
+        if date is not None and date <= now:
             for member in awaited(view, gang):
                 view.despair_of(member)
         elif not _shut_out(view, gang) and (gang.muster.waiting or not gang.muster.seated):
@@ -192,7 +223,7 @@ def _shut_out(view: View, gang: Gang) -> bool:
 
 def wake_at(view: View) -> float | None:
     """When room that was made is given up, or somebody may be ended who was spared so far."""
-    dates = [gang.kept_until for gang in view.holding.values() if made(gang)]
+    dates = [kept_until(gang) for gang in view.holding.values() if made(gang)]
     dates.append(view.hunting.next_date())
     return min((date for date in dates if date is not None), default=None)
 
@@ -268,9 +299,6 @@ def _carry_out(
     ended: dict[str, tuple[Gang, dict[str, Member]]] = {}
     for unit in units:
         if not unit.members:
-            view.set_holds(unit.gang, [])
-            unit.gang.kept_until, unit.gang.awaits = None, ()
-            view.hunting.note(unit.gang)
             continue
         _, members = ended.setdefault(unit.gang.key, (unit.gang, {}))
         members.update((member.facts.uid, member) for member in unit.members)
@@ -303,11 +331,24 @@ def _carry_out(
         purpose = None if gang.muster.seated else Purpose.PREEMPTION
         holds.append(Hold(hold.role, hold.seating, hold.row, purpose))
     view.set_holds(gang, holds)
-    gang.kept_until = now + policy.preemption_hold
+    gang.kept_until, gang.grace = now + policy.preemption_hold, 0.0
     gang.awaits = tuple(uid for victim in victims for uid, _ in victim.pods)
     view.hunting.note(gang)
     keeps = Keeps(Purpose.PREEMPTION, seats, gang.kept_until)
     return Evict(gang.key, tuple(victims), keeps) if victims else Keep(gang.key, keeps)
+
+
+def _take_over(view: View, loser: Gang, gang: Gang) -> Keep | Release:
+    """Nothing is kept for the one any more, of which nobody sits: the other has it."""
+    loser.kept_until, loser.awaits = None, ()
+    if loser.bereft:
+        why = f"its pods are gone, and their seats are no longer kept: {gang.key} has them"
+        decision = release(view, loser, f"{why}; {_right(gang, loser)}")
+        loser.ended_for = gang.key
+        return decision
+    view.set_holds(loser, [])
+    view.hunting.note(loser)
+    return Keep(loser.key, None)
 
 
 def _right(gang: Gang, victim: Gang) -> str:

@@ -1,15 +1,21 @@
 """The cheapest victims with whose room a gang fits whole, none of them superfluous.
 
-All that the gang may end, sorted by cost, is a list of which any part may be ended together:
-budgets and what queues must give are counted along it. The shortest beginning that makes room is
-found by bisection; of it only who sits where the gang would sit is taken; then each is reprieved,
-the dearest first, if the gang fits without. One unit that suffices alone is taken instead where
-that costs less. Everything is tried in tentative statements; nothing is left of it in the view.
+First among the members that lesser gangs of its queue can spare, then among those that its queue
+may take from others, then among its own queue's lesser gangs, then among all: whoever ended first
+in a queue below its due would come back and take it from others all the same.
+
+What may be ended is a list of which any beginning may be ended together, by cost: budgets and what
+queues must give are counted along it (`Rights`). The shortest beginning that makes room is found by
+bisection; of it only who sits where the gang would sit is taken, and without whom these may not be;
+then each is reprieved, the dearest first, if the gang fits without. One unit that suffices alone is
+taken instead where that costs less. Where the list does not hold all, and makes no room, others are
+tried in other orders. Everything is tried in tentative statements; nothing is left of it in the
+view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -19,9 +25,11 @@ from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang, Member
 from posse.engine.placement.placing import Placement
 from posse.engine.policy import Policy
+from posse.engine.preemption.clearing import clearings, largest
 from posse.engine.preemption.quarry import Quarry
-from posse.engine.preemption.trials import Pile, Trials, by_queue
-from posse.engine.preemption.victims import Unit, spare_members, together
+from posse.engine.preemption.rights import Rights
+from posse.engine.preemption.trials import Pile, Trials
+from posse.engine.preemption.victims import Unit, spare_members, spares, together
 from posse.engine.view import View
 
 # Single units that are tried by themselves, of so many that are looked at.
@@ -43,10 +51,11 @@ class Prey:
         self._policy = policy
         self._quarry = quarry
         self._width = view.columns.used.shape[1]
-        self._asked = self._taken = self._all_it_asks()
+        self._asked = self._all_it_asks()
+        self._rights = Rights(view, gang)
         self._trials = Trials(view, gang, policy, need)
-        # How often there was anybody to look among.
-        self.searched = 0
+        # There was anybody to look among.
+        self.searched = False
 
     def plan(self) -> Plan | None:
         """Whom to end, and where the gang would sit then; nobody, where enough is going anyway."""
@@ -54,24 +63,20 @@ class Prey:
         within = quarry.within(queue, self._facts.priority)
         if any(quarry.most(self._gang, s) < n for s, n in self._trials.least.items()):
             return None
-        if within and (found := self._search(self._allowed(within))):
-            return found
         if not self._gang.need:
             # What it is due is for its minimum.
-            return None
+            return self._search(within)
         givers = quarry.across(queue)
-        if givers:
-            self._taken = self._all_it_lacks()
-        across = [
-            unit
-            for giver, units in givers.items()
-            if self._view.tree.outranks(queue, giver) == 1
-            or self._view.tree.may_take(queue, self._taken, giver)
-            for unit in units
-        ]
-        return self._search(self._allowed(within + across)) if across else None
-
-    # -- who may be ended --------------------------------------------------------------------
+        if not givers:
+            return self._search(within)
+        self._rights.claim(self._all_it_lacks())
+        across = self._rights.owed(givers, bool(within))
+        return (
+            self._search([unit for unit in within if spares(unit)])
+            or self._search(across)
+            or self._search(within)
+            or (self._search(within + across) if within and across else None)
+        )
 
     def _all_it_asks(self) -> Ints:
         asked = np.zeros(self._width, np.int64)
@@ -101,70 +106,68 @@ class Prey:
             lacks[seating.columns] |= seating.by_resource() < wanted[seating.columns]
         return np.where(lacks, self._asked, 0) if lacks.any() else self._asked
 
-    def _allowed(self, units: list[Unit]) -> list[Unit]:
-        """In the order of their cost, those that may be ended together with all before them."""
-        view, taker = self._view, self._facts.queue
-        units = sorted(units, key=lambda unit: unit.cost)
-        foreign = any(unit.queue != taker for unit in units)
-        if not foreign and not view.budgets:
-            return units
-        ledger = view.budgets.ledger(
-            member for member in view.departing.values() if not member.facts.deleting
-        )
-        allowed: list[Unit] = []
-        unspared: set[str] = set()
-        with view.tentatively():
-            # What is on its way out is nobody's any more.
-            for queue, gone in by_queue(view, view.departing.values()).items():
-                view.tree.charge(queue, -gone)
-            for unit in units:
-                key = unit.gang.key
-                if unit.whole and key in unspared:
-                    continue
-                lost = None
-                if unit.queue != taker:
-                    lost = unit.amounts(self._width, unit.adds)
-                    if not view.tree.may_give(unit.queue, lost, taker, self._taken):
-                        unspared.add(key)
-                        continue
-                if not ledger.spend(unit.adds):
-                    unspared.add(key)
-                    continue
-                if lost is not None:
-                    view.tree.charge(unit.queue, -lost)
-                allowed.append(unit)
-        return allowed
-
     # -- which of them -----------------------------------------------------------------------
 
     def _search(self, units: list[Unit]) -> Plan | None:
-        if not units:
+        allowed = self._rights.along(units)
+        if not allowed:
             return None
-        self.searched += 1
-        trials = self._trials
-        with trials.begun():
-            nobody = trials.fits()
+        self.searched = True
+        with self._trials.begun():
+            nobody = self._trials.fits()
             if nobody is not None:
                 return [], nobody
-            pile = Pile(units)
-            length, placement = self._shortest(pile)
-            if placement is None:
-                return None
-            chosen = _on_rows(units[:length], _rows(placement))
-            with self._view.tentatively():
+            found = self._least_of(allowed)
+            if found is None and self._rights.exhausted:
+                found = self._least_elsewhere(units)
+            return found
+
+    def _least_elsewhere(self, units: list[Unit]) -> Plan | None:
+        """Where not all may end, and those that cost least do not make room, others may."""
+        if self._try_first(Pile(units), len(units)) is None:
+            return None
+        for pieces in self._other_orders(units):
+            allowed = self._rights.in_pieces(pieces)
+            found = self._least_of(allowed) if allowed else None
+            if found is not None:
+                return found
+        return None
+
+    def _other_orders(self, units: list[Unit]) -> Iterator[list[list[Unit]]]:
+        """First whoever makes a whole seat somewhere; or much room at once; or enough alone."""
+        muster = self._gang.muster
+        shapes = dict.fromkeys(member.seating for member in muster.waiting[: self._need])
+        shapes |= dict.fromkeys(absent.seating for absent in muster.absent)
+        yield clearings(self._view, shapes, units)
+        by_size = largest(units, self._all_it_lacks())
+        yield by_size
+        short = self._asked - self._trials.free()
+        enough = (p for p in by_size if (p[-1].amounts(self._width) >= short).all())
+        yield from ([piece] for piece in islice(enough, _SINGLES))
+
+    def _least_of(self, units: list[Unit]) -> Plan | None:
+        """The shortest beginning of these that makes room, without whoever is superfluous in it;
+        or one of them that makes room alone."""
+        trials = self._trials
+        length, placement = self._shortest(Pile(units))
+        if placement is None:
+            return None
+        first = units[:length]
+        chosen = self._rights.complete(_on_rows(first, _rows(placement)), first)
+        with self._view.tentatively():
+            trials.end(chosen)
+            narrowed = trials.fits()
+            if narrowed is None:
+                trials.restore(chosen)
+                chosen = first
                 trials.end(chosen)
-                narrowed = trials.fits()
-                if narrowed is None:
-                    trials.restore(chosen)
-                    chosen = units[:length]
-                    trials.end(chosen)
-                else:
-                    placement = narrowed
-                chosen, placement = self._reprieve(chosen, placement)
-                trials.rejoin(chosen)
-            chosen, placement = self._trim(chosen, placement)
-            alone = self._single(units, chosen)
-            return (chosen, placement) if alone is None else self._trim(*alone)
+            else:
+                placement = narrowed
+            chosen, placement = self._reprieve(chosen, placement)
+            trials.rejoin(chosen)
+        chosen, placement = self._trim(chosen, placement)
+        alone = self._single(units, chosen)
+        return (chosen, placement) if alone is None else self._trim(*alone)
 
     def _shortest(self, pile: Pile) -> tuple[int, Placement | None]:
         """The length of the shortest beginning that makes room, and where the gang sits then."""
@@ -190,10 +193,13 @@ class Prey:
 
     def _reprieve(self, chosen: list[Unit], placement: Placement) -> Plan:
         """Let each off without whom the gang fits too. The units are ended when this begins."""
+        self._rights.begin(chosen)
         kept = {id(unit): unit for unit in chosen}
         whole = {id(unit.gang) for unit in chosen if unit.whole}
-        for unit in reversed(chosen):
+        for unit in sorted(chosen, key=lambda unit: unit.cost, reverse=True):
             if not unit.whole and id(unit.gang) in whole:
+                continue
+            if not self._rights.may_spare(unit):
                 continue
             self._trials.restore([unit])
             without = self._trials.fits()
@@ -201,6 +207,7 @@ class Prey:
                 self._trials.end([unit])
                 continue
             placement = without
+            self._rights.let_off(unit)
             del kept[id(unit)]
             if unit.whole:
                 whole.discard(id(unit.gang))
@@ -217,7 +224,7 @@ class Prey:
             cost = (*unit.cost[:2], len(part), False, *unit.cost[4:])
             fewer = [each for each in chosen if each.gang is not unit.gang]
             fewer.append(Unit(unit.gang, part, False, cost, part))
-            without = self._try(fewer)
+            without = self._try(fewer) if self._rights.allow(fewer) else None
             if without is not None:
                 return self._trim(fewer, without)
         return chosen, placement
@@ -251,6 +258,8 @@ class Prey:
                 continue
             tried += 1
             alone = Unit(unit.gang, unit.members, unit.whole, unit.cost, unit.members)
+            if not self._rights.allow([alone]):
+                continue
             placement = self._try([alone])
             if placement is not None:
                 return [alone], placement

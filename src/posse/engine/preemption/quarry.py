@@ -14,6 +14,9 @@ from posse.engine.preemption.trials import Pile, Trials
 from posse.engine.preemption.victims import Unit, fresh_until, spared, units_of
 from posse.engine.view import View
 
+# The gangs of a queue that have seats, by priority.
+Levels = dict[int, dict[str, Gang]]
+
 
 class Quarry:
     """Worked out once for all that look for victims in one cycle."""
@@ -25,6 +28,7 @@ class Quarry:
         self._pieces: dict[str, list[Unit]] = {}
         self._within: dict[tuple[str, int], list[Unit]] = {}
         self._across: dict[str, dict[str, list[Unit]]] = {}
+        self._giving: list[tuple[str, Levels]] | None = None
         self._any: dict[tuple[str, int], bool] = {}
         self._most: dict[tuple[str, int], dict[Seating, int]] = {}
 
@@ -52,7 +56,7 @@ class Quarry:
         if queue not in self._across:
             tree = self._view.tree
             found: dict[str, list[Unit]] = {}
-            for giver, levels in sorted(self._view.hunting.seated.items()):
+            for giver, levels in self._givers():
                 standing = None if giver == queue else tree.outranks(queue, giver)
                 if standing is None or standing < 0:
                     continue
@@ -68,6 +72,19 @@ class Quarry:
                     found[giver] = units
             self._across[queue] = found
         return self._across[queue]
+
+    def _givers(self) -> list[tuple[str, Levels]]:
+        """Queues that anybody could take from: that borrow or, where some count more than others,
+        all of them."""
+        if self._giving is None:
+            tree, seated = self._view.tree, self._view.hunting.seated
+            every = tree.ranked()
+            self._giving = [
+                (name, levels)
+                for name, levels in sorted(seated.items())
+                if every or tree.borrows(name)
+            ]
+        return self._giving
 
     def has_any_for(self, gang: Gang) -> bool:
         assert gang.facts is not None
@@ -107,13 +124,15 @@ class Quarry:
 
     def moved(self) -> None:
         """Somebody started: who may take from whom is found anew, and what that comes to."""
+        self._giving = None
         for known in (self._across, self._any, self._most):
             known.clear()
 
     def changed(self) -> None:
-        """Somebody was ended: all of it is worked out anew."""
-        for known in (self._pieces, self._within, self._across, self._any, self._most):
-            known.clear()
+        """Somebody was ended, or is there to be: all of it is worked out anew."""
+        self._pieces.clear()
+        self._within.clear()
+        self.moved()
 
     def _units_of(self, gang: Gang) -> list[Unit]:
         units = self._pieces.get(gang.key)

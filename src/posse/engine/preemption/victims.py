@@ -77,6 +77,13 @@ def together(units: Iterable[Unit]) -> tuple[int, float, int, int, tuple[float, 
     )
 
 
+def spares(unit: Unit) -> bool:
+    """Whether its gang goes on without it, and ends nobody to have it back."""
+    facts = unit.gang.facts
+    assert facts is not None
+    return not (unit.whole or facts.severable or facts.grows)
+
+
 def fresh_until(gang: Gang, policy: Policy, now: float) -> float | None:
     """Until when the gang is nobody's victim because it has hardly run; None: it has run enough.
 
@@ -108,8 +115,8 @@ def units_of(gang: Gang, now: float, budgets: Budgets) -> list[Unit]:
     facts = gang.facts
     assert facts is not None
     seated = gang.muster.seated
-    if not seated and made(gang):
-        # Nobody ends: others will, for whom they were not meant.
+    if not seated and ((gang.bereft and gang.holds) or made(gang)):
+        # Nobody ends: its members have ended, or others will, for whom they were not meant.
         return [Unit(gang, [], True, (facts.priority, 0.0, 0, True, -now, facts.key, 0), [])]
     # Whose binds are under way is not ended before they are known to have happened.
     if not seated or any(member.assumed for member in seated):
@@ -181,7 +188,7 @@ def spare_pieces(gang: Gang, choose: Sequence[Member] | None = None) -> list[lis
         return ok
 
     if facts.squads:
-        return list(spare(gang.squads, seated, number, may))
+        return list(spare(gang.squads, seated, number, may, dict(facts.ended)))
     found: list[list[Member]] = []
     for member in _last_first(seated if choose is None else choose):
         if len(found) == number:

@@ -19,7 +19,7 @@ import numpy as np
 from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.facts import DEFAULT_QUEUE, QueueFacts, Requests
 from posse.engine.fit.seating import Seating
-from posse.engine.gangs import NOWHERE, Gang
+from posse.engine.gangs import NOWHERE, Gang, Member
 from posse.engine.queues.lineages import ROOT, TOP, Queue, arrange
 
 UNLIMITED: Final = 1 << 62
@@ -103,6 +103,23 @@ class Ledger:
         """What this gang takes may have changed."""
         self._unsettled[gang.key] = gang
 
+    def seat(self, gang: Gang, members: Iterable[Member]) -> None:
+        """These members of the gang are about to sit: it takes so much more, and asks for no more
+        in all than it did."""
+        queue, charge = self.queue(gang.queue), self._charges[gang.key]
+        width = self._used.shape[1]
+        if len(charge.used) != width:
+            self.count_again(gang)
+            return
+        counts: dict[Seating, int] = {}
+        for member in members:
+            counts[member.seating] = counts.get(member.seating, 0) + 1
+        by = np.zeros(width, np.int64)
+        for seating, number in counts.items():
+            by += number * seating.vector(width)
+        charge.used = charge.used + by
+        self._use(queue.chain, by)
+
     def dissolve(self, gang: Gang) -> None:
         """This gang is no more."""
         self._unsettled.pop(gang.key, None)
@@ -158,6 +175,11 @@ class Ledger:
         used: Ints = self._used[queue.row]
         return used
 
+    def use(self) -> Ints:
+        """What each queue takes, by `Queue.row`, as it is now and stays while others change."""
+        self._settle()
+        return self._used.copy()
+
     def named(self, amounts: Ints) -> dict[str, int]:
         """The other way round, for people: zeros left out, sorted by name."""
         return {
@@ -172,6 +194,11 @@ class Ledger:
             self._settle()
         return self._altered_at > clock or self._eased.get(name or TOP, 0) > clock
 
+    def altered_since(self, clock: int) -> bool:
+        """Whether since then any queue came to have other limits."""
+        self._settle()
+        return self._altered_at > clock
+
     # -- keeping count -----------------------------------------------------------------------
 
     def _settle(self) -> None:
@@ -179,19 +206,27 @@ class Ledger:
         if not self._unsettled:
             return
         unsettled, self._unsettled = self._unsettled, {}
+        unheard = {gang.queue for gang in unsettled.values()} - self._queues.keys() - {""}
+        if unheard:
+            # Now: a tree that is built later would count charges that are yet to be applied.
+            self._build(self._columns.used.shape[1], *sorted(unheard))
+        new: dict[str, list[Charge]] = {}
         for key, gang in unsettled.items():
             queue = gang.queue
             if not queue:
                 continue
             old = self._charges.get(key)
-            used, asked = self._recount(gang)
-            if old is not None and old.queue == queue and len(old.used) == len(used):
-                self._apply(queue, used - old.used, asked - old.asked)
+            charge = self._charges[key] = Charge(queue, *self._recount(gang))
+            if old is None:
+                new.setdefault(queue, []).append(charge)
+            elif old.queue == queue and len(old.used) == len(charge.used):
+                self._apply(queue, charge.used - old.used, charge.asked - old.asked)
             else:
-                if old is not None:
-                    self._apply(old.queue, -old.used, -old.asked)
-                self._apply(queue, used, asked)
-            self._charges[key] = Charge(queue, used, asked)
+                self._apply(old.queue, -old.used, -old.asked)
+                self._apply(queue, charge.used, charge.asked)
+        for queue, charges in new.items():
+            used = np.add.reduce([charge.used for charge in charges])
+            self._apply(queue, used, np.add.reduce([charge.asked for charge in charges]))
 
     def validate(self, gangs: Iterable[Gang]) -> None:
         """Recount everything and compare."""
@@ -206,7 +241,6 @@ class Ledger:
 
     def _recount(self, gang: Gang) -> tuple[Ints, Ints]:
         width = self._used.shape[1]
-        used, asked = np.zeros(width, np.int64), np.zeros(width, np.int64)
         counts: dict[int, tuple[Seating, list[int]]] = {}
         last: Seating | None = None
         tally = [0, 0]
@@ -215,11 +249,13 @@ class Ledger:
                 last = member.seating
                 _, tally = counts.setdefault(id(last), (last, [0, 0]))
             tally[member.row == NOWHERE] += 1
+        used, asked = np.zeros(width, np.int64), np.zeros(width, np.int64)
         for seating, (seated, waiting) in counts.values():
+            one = seating.vector(width)
             if seated:
-                used[seating.columns] += seated * seating.amounts
+                used += seated * one
             if waiting and gang.facts is not None:
-                asked[seating.columns] += waiting * seating.amounts
+                asked += waiting * one
         for hold in gang.holds:
             used[hold.seating.columns] += hold.seating.amounts
         if gang.facts is not None and gang.facts.expects:

@@ -10,13 +10,14 @@ served changes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
 from posse.engine.gangs import Gang, Rank
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.queues.lineages import Queue
+from posse.engine.queues.quotas import still_stopped
 from posse.engine.view import View
 
 Entry = tuple[Rank, str]
@@ -24,9 +25,12 @@ Entry = tuple[Rank, str]
 Turn = tuple[int, bool, bool, float, Entry, str]
 
 
-def in_order(view: View, policy: Policy) -> Iterator[tuple[Gang, bool]]:
+def in_order(
+    view: View, policy: Policy, hunts: Callable[[Gang], bool]
+) -> Iterator[tuple[Gang, bool]]:
     """The gangs worth looking at: those that changed, and those that a change could help.
 
+    Whom its quota stops as before is not looked at, unless it `hunts`: others could end for it.
     With one that wants members beyond its minimum comes whether other queues have somebody to
     serve, too. Of gangs that ask the same only the first is looked at, and the next one only if it
     was served.
@@ -41,6 +45,8 @@ def in_order(view: View, policy: Policy) -> Iterator[tuple[Gang, bool]]:
     def enter(shortfall: Shortfall) -> None:
         gang = shortfall.first()
         if gang is not None and gang.key not in view.ailing:
+            if not hunts(gang) and still_stopped(view, shortfall):
+                return
             helped[gang.key] = shortfall
             line.join(gang)
 

@@ -13,7 +13,7 @@ from posse.engine.columns import Ints
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.placement.demands import Demand
-from posse.engine.placement.shortfalls import Quota
+from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.queues.limits import Limit
 from posse.engine.queues.tree import Flags
 from posse.engine.resources import count
@@ -71,7 +71,9 @@ class Budget:
 
     def over(self, asked: Ints) -> Flags | None:
         """Of which resources so much is too much; None: of none."""
-        over: Flags = (asked > 0) & (asked > self.left)
+        over: Flags = asked > self.left
+        if np.count_nonzero(over):
+            over &= asked > 0
         return over if np.count_nonzero(over) else None
 
     def limit(self, asked: Ints, over: Flags) -> Limit:
@@ -93,7 +95,7 @@ def asked_by(
     for demand in demands:
         number = demand.wanted if found is None else len(found.get(demand, ()))
         if number:
-            asked[demand.seating.columns] += number * demand.seating.amounts
+            asked += number * demand.seating.vector(len(asked))
     return asked
 
 
@@ -158,12 +160,43 @@ def _stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags
         in_all[asked <= 0] = 0
     ceiling = view.tree.ceiling(queue, in_all)
     if ceiling is None:
-        limit = budget.limit(asked, over)
-        binding = None if limit.queue is None else limit.queue.name
-        return Quota(not_now(limit, queue), binding, view.tree.clock)
+        shared = None if gang.muster.seated or gang.holds else asked
+        return _exceeded(view, queue, budget.limit(asked, over), shared)
     binding = None if ceiling.queue is None else ceiling.queue.name
     has = ceiling.asked - int(asked[view.columns.column[ceiling.resource]])
     return Quota(never(ceiling, has, queue), binding, view.tree.clock, never=True)
+
+
+def _exceeded(view: View, queue: str, limit: Limit, asked: Ints | None) -> Quota:
+    binding = None if limit.queue is None else limit.queue.name
+    return Quota(not_now(limit, queue), binding, view.tree.clock, asked=asked)
+
+
+def still_stopped(view: View, shortfall: Shortfall) -> bool:
+    """Whether what came free of its quota is not enough: then only the numbers are other ones.
+
+    One comparison instead of a look: most often one pod's end does not help those who wait for
+    many. False where more than the numbers may have changed.
+    """
+    quota, first, tree = shortfall.quota, shortfall.first(), view.tree
+    if quota is None or quota.asked is None or first is None or first.facts is None:
+        return False
+    if shortfall.cast or shortfall.surplus or tree.altered_since(quota.seen):
+        return False
+    if view.columns.last_altered > shortfall.seen:
+        return False
+    if any(demand.wanted < demand.most for demand in shortfall.demands):
+        return False  # others of its members may be content with less
+    queue, asked = first.facts.queue, quota.asked
+    room = tree.room(queue)
+    if len(asked) != len(room):
+        return False
+    over: Flags = (asked > 0) & (asked > room)
+    if not np.count_nonzero(over):
+        return False
+    limit = tree.limit(queue, over, asked, None)
+    view.shortfalls.renew(shortfall, _exceeded(view, queue, limit, asked))
+    return True
 
 
 def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) -> Quota | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import mul
+from operator import mul, sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,6 @@ class QueueTree(Ceilings):
         self._rooms: Moment[int, Ints] = Moment()
         self._bounds: Moment[tuple[int, int], Bounds] = Moment()
         self._standing: Moment[int, tuple[int, bool, float]] = Moment()
-        self._beyond: Moment[int, Flags] = Moment()
         self._branching: Moment[tuple[str, str], tuple[list[Queue], list[Queue]]] = Moment()
 
     # -- limits ------------------------------------------------------------------------------
@@ -69,13 +69,16 @@ class QueueTree(Ceilings):
 
     def _room_of(self, queue: Queue) -> Ints:
         left = self._most.take(queue.chain, axis=0) - self._used.take(queue.chain, axis=0)
-        room: Ints = left.min(axis=0)
-        if self._guaranteed and np.count_nonzero(self._unmet[0]):
+        room: Ints = np.minimum.reduce(left)
+        if self._guaranteed and len(left) > 1 and np.count_nonzero(self._unmet[0]):
+            # Of few resources anything is guaranteed: counted one by one, each costs little.
             inside = self._kept_inside(queue)
-            if len(inside):
-                room = np.minimum(room, (left[1:] - inside).min(axis=0))
-                kept = inside[-1]
-                room = np.where(kept > 0, np.minimum(room, self._totals.free() - kept), room)
+            for column in self._guaranteed:
+                kept = inside[:, column].tolist()
+                bounds = list(map(sub, left[1:, column].tolist(), kept))
+                if kept[-1] > 0:
+                    bounds.append(self._totals.free().item(column) - kept[-1])
+                room[column] = min(room.item(column), *bounds)
         return room
 
     def total(self) -> Ints:
@@ -303,22 +306,54 @@ class QueueTree(Ceilings):
 
     # -- who may take from whom --------------------------------------------------------------
 
-    def may_take(self, name: str, amounts: Ints, giver: str | None = None) -> bool:
-        """Whether with so much more the queue stays within its due, and so do its ancestors.
+    def may_take(
+        self, name: str, amounts: Ints, giver: str | None = None, used: Ints | None = None
+    ) -> bool:
+        """Whether with so much more the queue stays within its due, and so do its ancestors, if
+        all `used` so much before.
 
         With a giver only those are asked that are not also the giver's.
         """
         path = list(self.queue(name).lineage())[:-1]
         if giver is not None:
             path, _ = self._branches(name, giver)
+        used = self._used if used is None else used
         asked = amounts > 0
         return not any(
-            (asked & (self._used[each.row] + amounts > self.deserved(each.name))).any()
-            for each in path
+            (asked & (used[each.row] + amounts > self.deserved(each.name))).any() for each in path
         )
 
-    def may_give(self, name: str, amounts: Ints, taker: str, taking: Ints | None = None) -> bool:
-        """Whether the queue must bear to lose so much to the taker's.
+    def may_take_all(self, name: str, amounts: Ints, lost: Mapping[str, Ints], used: Ints) -> bool:
+        """Whether the queue may have so much more once others, itself among them, have lost so
+        much, of what all `used` before; and whether none of these is left poorer than it.
+
+        Queues that count less are not asked: from them it takes beyond its due, too.
+        """
+        givers = [each for each in lost if self.outranks(name, each) == 0]
+        if not givers:
+            return True
+        used = used.copy()
+        for each, less in lost.items():
+            used[self.queue(each).chain] -= less
+        for giver in givers:
+            if not self.may_take(name, amounts, giver, used):
+                return False
+            theirs, mine = self._branches(giver, name)
+            contested = (lost[giver] > 0) & (amounts > 0)
+            has = self._fullness(theirs[-1], used[theirs[-1].row], contested)
+            if has < self._fullness(mine[-1], used[mine[-1].row] + amounts, contested):
+                return False
+        return True
+
+    def may_give(
+        self,
+        name: str,
+        amounts: Ints,
+        taker: str,
+        taking: Ints | None = None,
+        used: Ints | None = None,
+    ) -> bool:
+        """Whether the queue must bear to lose so much to the taker's, if all `used` so much before.
 
         Never below what is guaranteed. To a queue of higher priority down to that; to others only
         where it uses more than its due of what is asked for, and not so that it is left poorer of
@@ -327,6 +362,7 @@ class QueueTree(Ceilings):
         path, rival = self._branches(name, taker)
         if not path or not rival:
             return True
+        used = self._used if used is None else used
         if not all(each.facts.reclaimable for each in path):
             return False
         top, against = path[-1], rival[-1]
@@ -336,15 +372,20 @@ class QueueTree(Ceilings):
         contested = lost if taking is None else lost & (taking > 0)
         equals = against.facts.priority == top.facts.priority
         for each in path:
-            if equals and not (contested & self._beyond_due(each)).any():
+            if equals and not (contested & (used[each.row] > self.deserved(each.name))).any():
                 return False
-            after = self._used[each.row] - amounts
+            after = used[each.row] - amounts
             if each.facts.guarantee and (lost & (after < self._kept[each.row])).any():
                 return False
         if not equals or taking is None:
             return True
-        left = self._fullness(top, self._used[top.row] - amounts, contested)
-        return left >= self._fullness(against, self._used[against.row] + taking, contested)
+        left = self._fullness(top, used[top.row] - amounts, contested)
+        return left >= self._fullness(against, used[against.row] + taking, contested)
+
+    def akin(self, name: str, other: str) -> bool:
+        """Whether both are part of one queue, or one and the same."""
+        mine, _ = self._branches(name, other)
+        return not mine or mine[-1].parent is not self._top
 
     def _fullness(self, queue: Queue, used: Ints, of: Flags) -> float:
         """The largest part of its entitlement that so much is, of any of these resources."""
@@ -367,6 +408,16 @@ class QueueTree(Ceilings):
         by = mine[-1].facts.priority - theirs[-1].facts.priority
         return (by > 0) - (by < 0)
 
+    def ranked(self) -> bool:
+        """Whether some queues count more than others."""
+        self._settle()
+        return len({queue.facts.priority for queue in self._queues.values()}) > 1
+
+    def borrows(self, name: str) -> bool:
+        """Whether the queue uses more than its due of anything."""
+        queue = self.queue(name)
+        return bool(np.count_nonzero(self._used[queue.row] > self.deserved(name)))
+
     def _branches(self, name: str, other: str) -> tuple[list[Queue], list[Queue]]:
         one, another = self.queue(name), self.queue(other)
         known = self._branching.known(self._built_at)
@@ -374,11 +425,3 @@ class QueueTree(Ceilings):
         if found is None:
             found = known[name, other] = branches(one, another)
         return found
-
-    def _beyond_due(self, queue: Queue) -> Flags:
-        """Of which resources it uses more than it deserves."""
-        known = self._beyond.known((self.clock, self._columns.last_altered))
-        beyond = known.get(queue.row)
-        if beyond is None:
-            beyond = known[queue.row] = self._used[queue.row] > self.deserved(queue.name)
-        return beyond

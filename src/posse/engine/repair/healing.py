@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from posse.engine.decisions import Keep, Reason, Release, Start, Verdict
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang, Hold
-from posse.engine.placement.admitting import lacking, refusal
+from posse.engine.placement.admitting import lacking, refusal, stranded
 from posse.engine.placement.placing import Placement, seat, seat_parts, start
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
@@ -97,7 +97,7 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
         muster = gang.muster
         _note_dismissal(gang)
         if gang.entitled is None:
-            gang.entitled = max(muster.there, gang.facts.ran_with) if gang.started else 0
+            gang.entitled = (gang.facts.ran_with or muster.there) if gang.started else 0
         gang.entitled = max(gang.entitled, len(muster.seated))
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
             # A hold stands beside a seat: a gang that has none is simply placed again, unless
@@ -120,6 +120,9 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
         _recover(view, gang)
         if gang.at_rest:
             del view.stirred[gang.key]
+            if (left := stranded(gang)) is not None:
+                view.shortfalls.record(gang, left)
+                continue
             view.shortfalls.remove(gang)
             gang.verdict = None
 

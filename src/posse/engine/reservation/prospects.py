@@ -47,12 +47,12 @@ def work_out(view: View, gang: Gang, policy: Policy, now: float, ahead: Ahead) -
         held = state.by_queue[queue] = Reservation(gang, _since(gang, now))
         held.counted = times_overtaken(gang)
     due = _due(held, policy, now)
-    if not outdated(view, gang, ahead, now) and held.gathers == (due and held.starts_at is None):
+    if not outdated(view, gang, ahead, now) and held.due == due:
         _look_again(view, held)
         return True
     before, room = _told(held), held.room
     timeline = _timeline(view, now)
-    held.inputs = _inputs(view, gang, ahead)
+    held.inputs, held.due = _inputs(view, gang, ahead), due
     held.stale_at = next((date for date in timeline.dates if date > now), NEVER)
     with view.tentatively():
         _count(view, ahead)
@@ -243,7 +243,7 @@ def _since(gang: Gang, now: float) -> float:
     """From when it waits: one that ran already, from now."""
     assert gang.facts is not None
     ran = gang.facts.started or gang.evicted or gang.facts.evictions
-    return now if ran else min(now, gang.facts.created)
+    return now if ran else min(now, gang.since)
 
 
 def _write(view: View, held: Reservation) -> None:

@@ -27,6 +27,9 @@ class Reservation:
     unknown: int = 0
     # Room is kept for it, wherever it comes free on the nodes that were chosen.
     gathers: bool = False
+    # Its gang had borne enough when this was worked out: room is gathered if there is any to be
+    # had beside what is reserved for those who come before it.
+    due: bool = False
     # What it will take, row by row; how much of that is in use until it starts, if that is known;
     # how much of its queue's quota must be left to it; and (role, row) of its seats.
     room: Shadow | None = None

@@ -175,6 +175,6 @@ def wake_at(view: View, policy: Policy) -> float | None:
     for held in view.reservations.by_queue.values():
         if held.starts_at is not None:
             dates.append(max(held.starts_at, view.now + 1.0))
-        elif not held.gathers:
+        elif not held.due:
             dates.append(held.since + policy.reserve_after)
     return min(dates, default=None)

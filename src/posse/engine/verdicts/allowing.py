@@ -57,7 +57,8 @@ def never(ceiling: Ceiling, has: int, queue: str) -> Verdict:
     else:
         whose = f"{_whose(ceiling.queue.name, queue)} may use {amount(resource, ceiling.has)}"
         if not ceiling.kept:
-            sentence = f"{what}, but {whose} (capability); ask for less, or raise it"
+            ways = _either(less or "name another queue", "raise it")
+            sentence = f"{what}, but {whose} (capability); {ways}"
         else:
             sentence = (
                 f"{what}, but {whose} (capability), {kept}"

@@ -152,7 +152,8 @@ class _Together:
         resource, one = by_gravity(short.ask.seating)[0]
         if there < short.ask.number * one:
             return f"{has} {amount(resource, there)}"
-        return f"{has} room for {short.seats} of {short.ask.number}"
+        room = f"{has} room for {short.seats} of {short.ask.number}"
+        return f"{room} ({amount(resource, there)} free in all)" if there == short.free else room
 
     def _shortage(self, short: _Best) -> Shortage:
         resource, one = by_gravity(short.ask.seating)[0]
@@ -182,7 +183,7 @@ def _unknown(request: Topology) -> str:
     if request.key:
         return (
             f"its pods must share one value of the node label {request.key},"
-            " but none of today's nodes has it"
+            " but none of today's nodes has it; label them"
         )
     tier = request.tier_name or f"{request.tier} or nearer"
     return (

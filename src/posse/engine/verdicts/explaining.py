@@ -31,23 +31,26 @@ from posse.engine.reservation.heads import fixed
 from posse.engine.reservation.outlooks import outlook, place_of, waits_behind
 from posse.engine.resources import amount, count, gravity, words
 from posse.engine.verdicts.apart import Apart
+from posse.engine.verdicts.lacking import Lack
 from posse.engine.verdicts.wording import (
+    ITS,
     Ask,
     Told,
     all_of,
     are,
     by_gravity,
     each,
+    offered_instead,
     out,
+    remedy,
     selector,
     sum_of,
     whole,
     with_number,
+    without_a_node,
 )
 from posse.engine.view import View
 
-# How a sentence begins whose subject is whoever waits.
-_ITS = ("needs ", "asks for ", "finds ")
 # Where the end of others would help, if anything did.
 _FOR_WANT_OF_ROOM = (Cause.BUSY, Cause.FRAGMENTED, Cause.APART)
 
@@ -191,10 +194,20 @@ class _Story:
         if self.shortfall.surplus:
             loose = any(gang.facts and gang.facts.loose for gang in self.shortfall.gangs.values())
             which = "without a node" if loose else "beyond its minimum"
-            if sentence.startswith(_ITS):
+            if sentence.startswith(ITS):
                 sentence = f"{'it' if self.beyond == 1 else 'the next'} {sentence}"
             sentence = f"{count(self.beyond, 'pod')} {which}: {sentence}"
+        elif (beside := self._beside()) is not None:
+            missing = sum(ask.number for ask in self.asks if not ask.demand.announced)
+            sentence = without_a_node(missing, beside, sentence)
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
+
+    def _beside(self) -> int | None:
+        """How many pods the gang has, if some of them have their nodes; None: none has."""
+        gangs = list(islice(self.shortfall.gangs.values(), 2))
+        if len(gangs) != 1 or not gangs[0].muster.seated:
+            return None
+        return gangs[0].muster.there
 
     # -- never on today's nodes --------------------------------------------------------------
 
@@ -216,10 +229,11 @@ class _Story:
             bars = self._bars(ask)
             if list(bars) == [Bar.SELECTOR]:
                 what = f"no node matches {selector(ask.seating)}"
+                what += offered_instead(ask.seating, bars[Bar.SELECTOR])
             else:
                 its = "pods" if len(self.asks) == 1 else count(ask.number, ask.role)
                 what = f"no node may take its {its}: {out(ask.seating, bars)}"
-            return Cause.BARRED, what, ()
+            return Cause.BARRED, what + remedy(ask.seating, bars), ()
         return None
 
     def _too_large(self) -> Told | None:
@@ -232,17 +246,18 @@ class _Story:
                 if most < one:
                     what = f"{each(self.asks, ask)} needs {words(resource, one)}"
                     if most:
-                        what += " on one node; the largest of today's nodes has"
-                        what += f" {amount(resource, most)}"
+                        has = amount(resource, most)
+                        what += f" on one node; the largest of today's nodes has {has}"
+                        what += f"{self._out(ask)}; ask for {has} at most, or add a larger node"
                     else:
                         what += "; none of today's nodes that it may use has any"
-                    short = (self._shortage(resource),)
-                    return Cause.TOO_LARGE, what + self._out(ask), short
+                        what += f"{self._out(ask)}; add a node that has"
+                    return Cause.TOO_LARGE, what, (self._shortage(resource),)
             what = (
-                f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node;"
-                f" none of today's nodes has all of it"
+                f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node; none of today's"
+                f" nodes has all of it{self._out(ask)}; ask for less, or add a larger node"
             )
-            return Cause.TOO_LARGE, what + self._out(ask), ()
+            return Cause.TOO_LARGE, what, ()
         return None
 
     def _too_many(self) -> Told | None:
@@ -261,12 +276,10 @@ class _Story:
             has = f"the {usable} of today's nodes that it may use have {total}"
         missing = amount(worst.resource, worst.asked - worst.total)
         what = (
-            f"asks for {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
+            f"asks for {words(worst.resource, worst.asked)}{self._sum_of(worst.resource)},"
             f" but {has}; add {missing}"
         )
-        fewer = int(self.if_empty[id(ask)].sum())
-        if [each for each in self.asks if not each.demand.announced] == [ask]:
-            what += f" or ask for {count(fewer, 'pod')}" if 0 < fewer < ask.number else ""
+        what += self._or_fewer(ask, int(self.if_empty[id(ask)].sum()))
         return Cause.TOO_MANY, what + self._out(ask), short
 
     def _in_pieces_even_if_empty(self) -> Told | None:
@@ -275,11 +288,17 @@ class _Story:
             if seats < ask.number:
                 resource, one = by_gravity(ask.seating)[0]
                 what = (
-                    f"{each(self.asks, ask)} needs {words(resource, one)} on one node;"
-                    f" today's nodes, even empty, have room for {seats} of {ask.number}"
+                    f"{each(self.asks, ask)} needs {words(resource, one)} on one node; today's"
+                    f" nodes, even empty, have room for {seats} of {ask.number}; add nodes"
                 )
+                what += self._or_fewer(ask, seats)
                 return Cause.TOO_MANY, what + self._out(ask), (self._shortage(resource),)
         return None
+
+    def _or_fewer(self, ask: Ask, seats: int) -> str:
+        """What else would help, where nobody but these asks for anything."""
+        alone = [each for each in self.asks if not each.demand.announced] == [ask]
+        return f" or ask for {count(seats, 'pod')}" if alone and 0 < seats < ask.number else ""
 
     # -- not now -----------------------------------------------------------------------------
 
@@ -288,14 +307,17 @@ class _Story:
         if not short:
             return None
         worst = short[0]
-        asking = self._asking(worst.resource)
+        resource, asking = worst.resource, self._asking(worst.resource)
         missing = worst.asked - worst.free
+        pieces, when = "", f"{amount(resource, missing)} more {are(resource, missing)} free"
+        if len(asking) == 1:
+            lack = self._lack(asking[0], resource)
+            pieces, when = lack.pieces, lack.when
         what = (
-            f"needs {words(worst.resource, worst.asked)}{sum_of(asking, worst.resource)},"
-            f" {amount(worst.resource, worst.free)} of {amount(worst.resource, worst.total)}"
-            f" {are(worst.resource, worst.free)} free{self._held(worst.resource)};"
-            f" it can start when {amount(worst.resource, missing)} more"
-            f" {are(worst.resource, missing)} free"
+            f"needs {words(resource, worst.asked)}{self._sum_of(resource)},"
+            f" {amount(resource, worst.free)} of {amount(resource, worst.total)}"
+            f" {are(resource, worst.free)} free{pieces}{self._held(resource)};"
+            f" it can start when {when}"
         )
         others = [words(each.resource, each.asked - each.free) for each in short[1:]]
         if others:
@@ -320,12 +342,15 @@ class _Story:
                 else:
                     what += f"there is room for {seats} of {ask.number}"
                     what += f" ({free_in_all} free in all)"
-                short = (self._shortage(resource),)
-                return Cause.FRAGMENTED, what + self._held(resource) + self._out(ask), short
-            what = (
-                f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node;"
-                f" there is room for {seats} of {ask.number}"
-            )
+                what += self._held(resource)
+                lack = self._lack(ask, resource)
+                what += f"; it can start when {lack.when}" if lack.least else ""
+                return Cause.FRAGMENTED, what + self._out(ask), (self._shortage(resource),)
+            what = f"{each(self.asks, ask)} needs {all_of(ask.seating)} on one node; "
+            if ask.number == 1:
+                what += "no node has all of that free at once"
+            else:
+                what += f"there is room for {seats} of {ask.number}"
             return Cause.FRAGMENTED, what + self._out(ask), ()
         return None
 
@@ -341,6 +366,14 @@ class _Story:
                 )
                 found = _found(seated, ask.number, noun)
                 what = f"{'finds no node' if self.shortfall.surplus else found}: {told}"
+                if self.hopeless and not self.shortfall.surplus:
+                    what = f"on today's nodes {what}"
+                    if fewer := self._or_fewer(ask, seated):
+                        relations = ask.seating.shape.relations
+                        claims = relations is not None and relations.claims
+                        what += (
+                            f"; {fewer.removeprefix(' or ')}" if claims else f"; add nodes{fewer}"
+                        )
                 return Cause.COMPANY, what + self._out(ask), ()
         return None
 
@@ -361,6 +394,14 @@ class _Story:
         free, total = self.survey.free_and_total([ask.seating for ask in asking], resource)
         asked = sum(ask.number * ask.seating.asked[resource] for ask in asking)
         return Shortage(resource, asked, free=free, total=total)
+
+    def _lack(self, ask: Ask, resource: str) -> Lack:
+        pieces = self.survey.pieces(ask.seating, resource)
+        return Lack(resource, ask.seating.asked[resource], ask.number, pieces)
+
+    def _sum_of(self, resource: str) -> str:
+        several = sum(not ask.demand.announced for ask in self.asks) > 1
+        return sum_of(self._asking(resource), resource, several)
 
     def _asking(self, resource: str) -> list[Ask]:
         return [ask for ask in self.asks if resource in ask.seating.asked]

@@ -9,9 +9,15 @@ from posse.engine.decisions import Cause, Shortage
 from posse.engine.facts import PODS, NodeFacts, Taint
 from posse.engine.fit.eligibility import Bar, untolerated
 from posse.engine.fit.seating import Seating
-from posse.engine.fit.terms import Choice
+from posse.engine.fit.terms import Choice, Requirement
 from posse.engine.placement.demands import Demand
 from posse.engine.resources import amount, count, gravity, words
+
+# Taints that a node's state puts on it: nobody should tolerate them to get a seat.
+_OF_NODES = "node.kubernetes.io/"
+
+# How a sentence begins whose subject is whoever waits.
+ITS = ("needs ", "asks for ", "finds ")
 
 Told = tuple[Cause, str, tuple[Shortage, ...]]
 
@@ -64,16 +70,22 @@ def each(asks: list[Ask], ask: Ask) -> str:
     return f"each {noun}" if ask.number > 1 else f"the {noun}"
 
 
-def sum_of(asking: list[Ask], resource: str) -> str:
-    """` (5 pods x 2 each and a seat for 1 launcher)`: how the number comes about."""
+def sum_of(asking: list[Ask], resource: str, several: bool = False) -> str:
+    """` (5 pods x 2 each and a seat for 1 launcher)`: how the number comes about.
+
+    `several`: there are other roles, too, which do not ask for it.
+    """
     waiting = [ask for ask in asking if not ask.demand.announced]
     announced = [ask for ask in asking if ask.demand.announced]
     if len(asking) == 1 and asking == waiting and asking[0].number == 1:
         return ""
+    if resource == PODS and not announced:
+        return ""
     if len(waiting) == 1:
         only = waiting[0]
         tail = " each" if only.number > 1 else ""
-        parts = [f"{count(only.number, 'pod')} x {only.one(resource)}{tail}"]
+        who = f"{only.number} {only.role}" if several and not announced else ""
+        parts = [f"{who or count(only.number, 'pod')} x {only.one(resource)}{tail}"]
     else:
         parts = [f"{ask.number} {ask.role} x {ask.one(resource)}" for ask in waiting]
     parts += [f"a seat for {ask.number} {ask.role}" for ask in announced]
@@ -87,6 +99,14 @@ def are(resource: str, base_units: int) -> str:
 def selector(seating: Seating) -> str:
     pairs = seating.shape.constraints.node_selector
     return f"selector {','.join(f'{key}={value}' for key, value in pairs)}"
+
+
+def without_a_node(missing: int, pods: int, sentence: str) -> str:
+    """`2 of its 4 pods have no node: they need ...`, of a gang that has begun."""
+    if sentence.startswith(ITS):
+        verb, _, rest = sentence.partition(" ")
+        sentence = f"it {sentence}" if missing == 1 else f"they {verb.removesuffix('s')} {rest}"
+    return f"{missing} of its {pods} pods {'has' if missing == 1 else 'have'} no node: {sentence}"
 
 
 def with_number(phrase: str, number: int) -> str:
@@ -109,7 +129,7 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
         case Bar.SELECTOR:
             return f"{'does' if one else 'do'} not match {selector(seating)}"
         case Bar.AFFINITY:
-            return f"{'does' if one else 'do'} not match its node affinity"
+            return f"{'does' if one else 'do'} not match its node affinity{_asked(seating, nodes)}"
         case Bar.QUEUE:
             named = [unmet.queue for node in nodes[:1] for unmet in _unmet(seating, node)]
             return f"{'is' if one else 'are'} not of the node groups of queue {named[0]}"
@@ -128,6 +148,62 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
             taints = sorted({_taint(taint) for taint in refused if taint is not None})
             which = ", ".join(taints[:3]) + (", ..." if len(taints) > 3 else "")
             return f"{'has' if one else 'have'} a taint it does not tolerate: {which}"
+
+
+def offered_instead(seating: Seating, nodes: Sequence[NodeFacts]) -> str:
+    """`: today's nodes have gpu=a100, gpu=v100`, of the first label that no node has as asked."""
+    for key, value in seating.shape.constraints.node_selector:
+        there = sorted({node.labels[key] for node in nodes if key in node.labels})
+        if value in there:
+            continue
+        if not there:
+            return f": none of today's nodes has the label {key}"
+        some = ", ".join(f"{key}={each}" for each in there[:3])
+        return f": today's nodes have {some}{', ...' if len(there) > 3 else ''}"
+    return ""
+
+
+def remedy(seating: Seating, bars: dict[Bar, list[NodeFacts]]) -> str:
+    """What whoever wrote the pods, or runs the nodes, can do where no node may take them."""
+    ways = []
+    if Bar.SELECTOR in bars:
+        ways.append("change the selector or label a node")
+    if Bar.AFFINITY in bars:
+        ways.append("change the affinity or label a node")
+    if Bar.QUEUE in bars:
+        ways.append("name another queue")
+    if Bar.TAINT in bars:
+        refused = [untolerated(node, seating.shape.constraints) for node in bars[Bar.TAINT]]
+        if not all(taint is None or taint.key.startswith(_OF_NODES) for taint in refused):
+            ways.append("add a toleration")
+    if Bar.CORDON in bars:
+        ways.append("uncordon a node")
+    return f"; {', or '.join(ways)}" if ways else ""
+
+
+def _asked(seating: Seating, nodes: Sequence[NodeFacts]) -> str:
+    """` (gpu-model in h100, h200)`, where that is soon said."""
+    choices = [unmet for node in nodes[:1] for unmet in _unmet(seating, node)]
+    if not choices or len(choices[0].terms) != 1:
+        return ""
+    (term,) = choices[0].terms
+    asked = [_requirement(each) for each in (*term.labels, *term.fields)]
+    return f" ({', '.join(asked)})" if 0 < len(asked) <= 2 else ""
+
+
+def _requirement(asked: Requirement) -> str:
+    values = ", ".join(asked.values[:3]) + (", ..." if len(asked.values) > 3 else "")
+    match asked.operator:
+        case "Exists":
+            return asked.key
+        case "DoesNotExist":
+            return f"no {asked.key}"
+        case "In" | "NotIn" if len(asked.values) == 1:
+            return f"{asked.key}{'=' if asked.operator == 'In' else '!='}{values}"
+        case "In" | "NotIn":
+            return f"{asked.key} {'in' if asked.operator == 'In' else 'not in'} {values}"
+        case _:
+            return f"{asked.key} {'>' if asked.operator == 'Gt' else '<'} {values}"
 
 
 def _unmet(seating: Seating, node: NodeFacts) -> list[Choice]:
