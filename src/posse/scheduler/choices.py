@@ -202,7 +202,8 @@ CHOICES: tuple[Choice, ...] = (
         "preemption_hold",
         _seconds,
         "5m",
-        "How long the room of ended gangs is kept for whom it was freed",
+        "How long the room of ended gangs is kept for whom it was freed, beyond the grace period "
+        "of their pods",
     ),
     Choice(
         "backfill",

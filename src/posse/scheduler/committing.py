@@ -46,6 +46,9 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
+# As what can wait knows them.
+_BINDS = "binds"
+
 Holds = tuple[tuple[str, str], ...]
 
 
@@ -138,7 +141,7 @@ class Committer:
         self._enqueue(order)
 
     def _enqueue(self, order: Order) -> None:
-        self._lull.end()
+        self._lull.end(_BINDS)
         self._orders.put_nowait(order)
 
     async def run(self) -> None:
@@ -149,7 +152,7 @@ class Committer:
     async def _work(self, workers: asyncio.TaskGroup) -> None:
         while True:
             if self._orders.empty() and not self._working:
-                self._lull.begin()
+                self._lull.begin(_BINDS)
             order = await self._orders.get()
             if isinstance(order.decision, Start) and self._claims(order, order.decision):
                 # It may take minutes; others go on meanwhile.

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -30,8 +31,11 @@ from posse.kube.errors import (
     ServerError,
     TooManyRequests,
 )
+from posse.kube.lulls import Lull
 from posse.objects import keys
 from posse.objects.groups import PodGroup
+from posse.objects.kinds import POD
+from posse.objects.pods import Pod
 from posse.scheduler.disrupting import mark_disrupted
 from posse.scheduler.observing import Observer
 from posse.scheduler.reading.claims import is_alone
@@ -46,7 +50,11 @@ T = TypeVar("T")
 
 REASON = "PreemptionByScheduler"
 GIVEN_UP = "PreemptionGivenUp"
+# As what can wait knows them.
+_EVICTIONS = "evictions"
 _ATTEMPTS = 3
+# Answers that may be other ones the next time.
+_PASSING = (Conflict, TooManyRequests, ServerError)
 
 
 class Eviction(msgspec.Struct, frozen=True):
@@ -86,12 +94,15 @@ class Evictor:
         outbox: Outbox,
         observer: Observer,
         *,
+        lull: Lull | None = None,
         in_flight: int,
     ) -> None:
         self._connection = connection
         self._world = world
         self._outbox = outbox
         self._observer = observer
+        self._lull = lull or Lull()
+        self._asking = 0
         self._slots = asyncio.Semaphore(in_flight)
         self._orders: asyncio.Queue[Eviction] = asyncio.Queue()
 
@@ -110,7 +121,8 @@ class Evictor:
         pods = [pod for victim in decision.victims for pod in victim.pods]
         uids = [uid for uid, _ in pods]
         try:
-            await self._prepare(order, pods)
+            with self._urgently():
+                await self._prepare(order, pods)
         except Stale as stale:
             self._outbox.refute(uids)
             self._outbox.abandoned(decision.gang, str(stale), stale.awaited)
@@ -151,9 +163,14 @@ class Evictor:
             keeps = {keys.KEEPS: write_keeps(decision.keeps)}
             group = await annotate(self._connection, decision.gang, decided_on, keeps)
             self._outbox.group(group)
-        for victim, terms in zip(decision.victims, order.victims, strict=True):
-            if victim.whole and terms is not None and not terms.bare:
-                await self._count(victim.gang, terms)
+        counting = [
+            self._count(victim.gang, terms)
+            for victim, terms in zip(decision.victims, order.victims, strict=True)
+            if victim.whole and terms is not None and not terms.bare
+        ]
+        for failure in await asyncio.gather(*counting, return_exceptions=True):
+            if failure is not None:
+                raise failure
 
     async def _rehearse(self, pod: tuple[str, str]) -> str:
         """Why the pod would not be evicted now, or ""."""
@@ -165,9 +182,9 @@ class Evictor:
             try:
                 async with self._slots:
                     await self._connection.evict(name, namespace, uid=uid, dry_run=True)
-            except (NotFound, Conflict):
-                return ""  # gone, or another of that name: its room comes free in any case
             except KubeError as error:
+                if await self._is_gone(namespace, name, uid, error):
+                    return ""  # its room comes free in any case
                 failure = str(error)
                 await asyncio.sleep(backoff.pause())
             else:
@@ -178,7 +195,9 @@ class Evictor:
         """Write on a victim's PodGroup that it was one, once more."""
         try:
             counted = {keys.EVICTIONS: str(terms.evictions + 1)}
-            self._outbox.group(await annotate(self._connection, gang, terms, counted))
+            async with self._slots:
+                group = await annotate(self._connection, gang, terms, counted)
+            self._outbox.group(group)
         except (Stale, Conflict):
             _log.debug("%s: gone before it was ended", gang)
 
@@ -190,17 +209,16 @@ class Evictor:
         backoff = Backoff(self._world, first=0.2, most=10.0)
         while True:
             try:
-                async with self._slots:
-                    await self._mark(namespace, name, uid, "True", REASON, why)
-                    await self._connection.evict(name, namespace, uid=uid)
-            except (NotFound, Conflict):
-                return ""
-            except ApiError as error:
-                failure = str(error)
-                if not isinstance(error, TooManyRequests | ServerError):
-                    break
+                with self._urgently():
+                    async with self._slots:
+                        await self._mark(namespace, name, uid, "True", REASON, why)
+                        await self._connection.evict(name, namespace, uid=uid)
             except KubeError as error:
+                if await self._is_gone(namespace, name, uid, error):
+                    return ""
                 failure = str(error)
+                if isinstance(error, ApiError) and not isinstance(error, _PASSING):
+                    break
             else:
                 self._observer.evicted()
                 return ""
@@ -209,6 +227,18 @@ class Evictor:
             await asyncio.sleep(backoff.pause())
         await self._take_back(namespace, name, uid, failure)
         return f"{full} could not be evicted: {failure}"
+
+    async def _is_gone(self, namespace: str, name: str, uid: str, error: KubeError) -> bool:
+        """Whether that is what the error says. A conflict may say that another pod has the name, or
+        only that somebody else wrote at the same time: who is still there has to end."""
+        if not isinstance(error, Conflict):
+            return isinstance(error, NotFound)
+        try:
+            async with self._slots:
+                pod = await self._connection.get(POD, name, namespace, model=Pod)
+        except KubeError as unread:
+            return isinstance(unread, NotFound)
+        return pod.metadata.uid != uid
 
     async def _take_back(self, namespace: str, name: str, uid: str, why: str) -> None:
         try:
@@ -229,6 +259,18 @@ class Evictor:
             why=why,
             status=status,
         )
+
+    @contextmanager
+    def _urgently(self) -> Iterator[None]:
+        """What can wait lets this go first; while a budget is waited for, it need not."""
+        self._asking += 1
+        self._lull.end(_EVICTIONS)
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._lull.begin(_EVICTIONS)
 
     async def _each(
         self, do: Callable[[T], Coroutine[Any, Any, str]], items: Sequence[T]

@@ -97,6 +97,7 @@ class Loop:
         await self._inbox.apply()
         for gang in self._reader.refresh():
             self._statuses.touched(gang)
+            self._outcomes.looked_at(gang)
             if gang not in self._reader.musters:
                 self._outcomes.forget(gang)
 

@@ -36,6 +36,9 @@ PREEMPTS = "PreemptsOthers"
 _STALE = 5.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+# So often nodes may turn a whole gang away before it stands back, too; the pause doubles so often.
+_REBUFFS = 3
+_LONGER = 6
 
 
 class _Setback(msgspec.Struct):
@@ -64,9 +67,11 @@ class Outcomes:
         self._policy = policy
         self._submit = submit
         self._setbacks: dict[str, _Setback] = {}
+        # How many of its pods nodes had turned away when nobody of it sat, and how often that was.
+        self._rebuffs: dict[str, tuple[int, int]] = {}
 
     def takes_pods(self, node: str) -> bool:
-        return self._reader.takes_pods(node)
+        return self._reader.ground.takes_pods(node)
 
     def refute(self, uids: Sequence[str]) -> None:
         def apply() -> None:
@@ -119,6 +124,25 @@ class Outcomes:
         muster.setback = why
         self._inbox.after(gang, pause, again)
 
+    def looked_at(self, gang: str) -> None:
+        """Whom nodes turn away again and again has been made anew each time, and would be without
+        end: where nobody of it sits anywhere, it stands back for longer and longer."""
+        muster = self._reader.musters.get(gang)
+        if muster is None or not muster.rebuffs:
+            self._rebuffs.pop(gang, None)
+            return
+        seen, rounds = self._rebuffs.get(gang, (0, 0))
+        if muster.rebuffs <= seen or muster.seated:
+            return
+        rounds += 1
+        self._rebuffs[gang] = (muster.rebuffs, rounds)
+        if rounds < _REBUFFS:
+            return
+        longer = min(rounds - _REBUFFS, _LONGER)
+        pause = self._world.jitter(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**longer))
+        why = f"nodes have turned {_counted(muster.rebuffs, 'pod')} of it away, and are tried again"
+        self._inbox.post(lambda: self._withhold(gang, why, None, pause))
+
     def started(self, gang: str, seats: Sequence[Seat]) -> None:
         self._setbacks.pop(gang, None)
         if is_alone(gang):
@@ -155,6 +179,7 @@ class Outcomes:
     def forget(self, gang: str) -> None:
         """Nothing is left of the gang."""
         self._setbacks.pop(gang, None)
+        self._rebuffs.pop(gang, None)
 
     def _let_go(self, muster: Muster, why: str) -> None:
         pods = tuple(

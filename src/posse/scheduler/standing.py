@@ -27,7 +27,8 @@ from posse.scheduler.reading.groups import (
     is_native,
     phase_of,
 )
-from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.members import Member
+from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.queues import is_open
 from posse.world import World
@@ -235,10 +236,12 @@ def group_status(
     if is_native(muster.kind):
         return _native_status(muster, why, world)
     now = muster.group.status
+    # A successor is to know of those that are gone. Another controller counts those it sees.
+    alike = muster.kind == COSCHEDULING_POD_GROUP
     wanted = {
         "phase": written_phase(muster, queues),
         "running": muster.count(Place.RUNNING),
-        "succeeded": muster.count(Place.SUCCEEDED),
+        "succeeded": muster.count(Place.SUCCEEDED) if alike else muster.tally.ended_well,
         "failed": muster.count(Place.FAILED),
     }
     current = {
@@ -267,18 +270,19 @@ def _native_status(muster: Muster, why: Waiting | None, world: World) -> dict[st
     before = muster.group.status.conditions
     old = next((condition for condition in before if condition.type == kind), None)
     stands = old is not None and old.status == "True"
-    if muster.whole or (muster.ran and not stands):
+    if muster.whole or (muster.ran and not muster.outlived and not stands):
         told = ("True", SCHEDULED, _placed(muster))
     elif why is not None and not stands:
         told = ("False", why.reason, why.on_group)
     else:
         return {}
-    new = _moved(old, kind, *told, world)
+    new = msgspec.structs.replace(
+        _moved(old, kind, *told, world),
+        transition_id="",
+        observed_generation=muster.group.metadata.generation,
+    )
     if new == old:
         return {}
-    new = msgspec.structs.replace(
-        new, transition_id="", observed_generation=muster.group.metadata.generation
-    )
     after = [new if condition is old else condition for condition in before]
     if old is None:
         after.append(new)

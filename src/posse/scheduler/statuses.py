@@ -29,7 +29,8 @@ from posse.objects.pods import Pod
 from posse.objects.times import rfc3339
 from posse.scheduler.groupwriting import GroupWriter
 from posse.scheduler.nominating import Nominations
-from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.members import Member
+from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.reading.quarantine import Records
 from posse.scheduler.reading.reader import Reader
@@ -53,8 +54,8 @@ PODS_AT_ONCE = 4
 _PUNCTUAL = 0.01
 # Seconds in which the pods of a new group come by themselves, if nobody waits for its phase.
 _PODS_FOLLOW = 0.05
-# Seconds for which binds go first: while a gang waits to hear why it waits, and once it has its
-# nodes, which its pods say themselves.
+# Seconds for which binds and evictions go first: while a gang waits to hear why it waits, and once
+# it has its nodes, which its pods say themselves, or others end for it.
 _PATIENCE = 1.0
 _LEISURE = 5.0
 
@@ -186,7 +187,8 @@ class Statuses:
             quiet = True
             if (muster := self._reader.musters.get(gang)) is not None and muster.members:
                 # Nobody waits for a group that has its pods to say how it stands.
-                quiet = await self._lull.wait(since + patience)
+                made = self._reader.room_made_for(gang)
+                quiet = await self._lull.wait(since + (_LEISURE if made else patience))
             if self._queued.pop(gang, None) is None:
                 continue  # it became urgent, and has been written
             if queue is self._urgent and not quiet and self._is_seated(gang):

@@ -145,7 +145,7 @@ class Term:
                     world,
                     reader.storage.shelves,
                     reader.pod_of,
-                    reader.labels_of,
+                    reader.ground.labels_of,
                     patience=config.claim_patience,
                 ),
                 lull=lull,
@@ -165,7 +165,7 @@ class Term:
             self._tallies = Tallies(connection, world, reader, every=config.tally)
             keeper = Keeper(connection, world, reader)
             evictor = Evictor(
-                connection, world, outcomes, observer, in_flight=config.binds_in_flight
+                connection, world, outcomes, observer, lull=lull, in_flight=config.binds_in_flight
             )
             submit, keep = committer.submit, keeper.keep
 
@@ -340,7 +340,7 @@ class Term:
                 known = (record.identity, await self._node_of(*key))
             located[key] = known
         self._located = located
-        self._reader.undecodable({key: node for key, (_, node) in located.items()})
+        self._reader.ground.undecodable({key: node for key, (_, node) in located.items()})
 
     async def _node_of(self, namespace: str, name: str) -> str:
         backoff = Backoff(self._world)

@@ -93,11 +93,14 @@ class Rig:
             await crash(task)
 
     async def until(self, holds: Callable[[], object], within: float = 60.0) -> None:
+        """Looks closely at first; whoever waits for minutes need not be seen to the millisecond."""
         deadline = self.world.monotonic() + within
+        pause = 0.005
         while not holds():
             if self.world.monotonic() > deadline:
                 raise AssertionError(f"not within {within:g} s; placed: {self.api.placed()}")
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(pause)
+            pause = min(1.02 * pause, 0.05)
 
     async def settle(self, seconds: float = 3.0) -> None:
         """Time enough for whatever is going to happen."""

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from posse.kube.lulls import SETTLES
-from tests.unit.scheduler.rig import Rig
+from tests.unit.scheduler.rig import Rig, group, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -73,3 +73,23 @@ async def test_when_it_is_quiet_nobody_waits(rig: Rig) -> None:
     async with rig.running():
         rig.gang("train", 2)
         await rig.until(lambda: rig.phase("train") == "Running", 1.0)
+
+
+async def test_a_gang_for_which_others_end_is_told_of_its_wait_only_if_that_lasts() -> None:
+    rig = Rig()
+    rig.nodes(2)
+    for at in range(2):
+        made = pod(f"old-{at}", "old", nodeName=f"n{at}", priority=0)
+        rig.api.put("pods", made | {"status": {"phase": "Running"}})
+    rig.api.put("podgroups", group("old", 2))
+    rig.api.put("podgroups", group("new", 2))
+    async with rig.running():
+        await rig.until(lambda: rig.phase("old") == "Running")
+        # Each request takes so long that those for the victims are under way for seconds.
+        rig.api.latency = 0.3
+        for at in range(2):
+            rig.api.put("pods", pod(f"new-{at}", "new", priority=5))
+        await rig.until(lambda: len(rig.bound_of("new")) == 2)
+    evictions = rig.api.sent("POST", r"/pods/old-./eviction")
+    assert len(evictions) >= 2
+    assert rig.api.sent("PATCH", r"/pods/new-./status") == []

@@ -9,6 +9,7 @@ import pytest
 
 from posse.engine.decisions import Reason as EngineReason
 from posse.engine.decisions import Verdict
+from posse.engine.facts import Topology
 from posse.engine.view import View
 from posse.kube.cache import Change
 from posse.objects.groups import PodGroup, PodGroupSpec, PodGroupStatus, PriorityClass, Workload
@@ -29,6 +30,7 @@ from posse.objects.pods import (
     SchedulingGroup,
     WorkloadReference,
 )
+from posse.scheduler.reading.briefing import facts_of
 from posse.scheduler.reading.claims import Claims, minimum_named_by
 from posse.scheduler.reading.groups import read_group, speaking
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
@@ -190,7 +192,7 @@ def test_a_native_group_is_read(
     read = reader()
     spec = {"schedulingPolicy": policy, "disruptionMode": mode}
     read.group(Change(None, native(spec)), kind)
-    facts = read.musters[KEY].facts({})
+    facts = facts_of(read.musters[KEY], {})
     assert facts is not None
     assert facts.min_member == minimum
     assert [way for way in ("severable", "indivisible") if getattr(facts, way)] == (
@@ -226,7 +228,7 @@ def test_a_native_group_that_says_whether_it_preempts_is_believed(
     member.spec.preemption_policy = of_pods
     read.pod(Change(None, member))
     named = PriorityClass(metadata=ObjectMeta(name="c"), preemption_policy=of_class)
-    facts = read.musters[KEY].facts({("", "c"): named})
+    facts = facts_of(read.musters[KEY], {("", "c"): named})
     assert facts is not None and facts.preempts == may
 
 
@@ -235,7 +237,7 @@ def test_a_native_priority_outweighs_the_members() -> None:
     spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, "priority": 7}
     read.group(Change(None, native(spec)), NATIVE)
     read.refresh()
-    facts = read.musters[KEY].facts({})
+    facts = facts_of(read.musters[KEY], {})
     assert facts is not None and facts.priority == 7
 
 
@@ -243,6 +245,11 @@ def test_a_native_priority_outweighs_the_members() -> None:
 def test_a_native_minimum_that_is_none_is_set_aside(least: Any) -> None:
     with pytest.raises(Unreadable, match="minCount"):
         read_group(native({"schedulingPolicy": {"gang": {"minCount": least}}}), NATIVE)
+
+
+def test_a_native_group_that_is_part_of_another_is_not_placed_by_itself() -> None:
+    with pytest.raises(Unreadable, match="CompositePodGroups are not supported"):
+        read_group(native({"parentCompositePodGroupName": "whole"}), NATIVE)
 
 
 @pytest.mark.parametrize(
@@ -301,6 +308,81 @@ def test_a_native_group_that_ran_is_not_said_to_have_what_was_asked_of_it_later(
     assert said["message"] == "at least 4 members have their nodes"
 
 
+@pytest.mark.parametrize(
+    ("said_of", "phases", "with_so_many"),
+    [
+        (1, ["Running", "Running"], 3),
+        (1, ["Running", "Succeeded"], 2),
+        (None, ["Running", "Running"], 0),  # by another scheduler
+        (7, ["Running", "Running"], 0),  # of another minimum
+    ],
+)
+def test_a_native_group_that_ran_had_its_minimum(
+    said_of: int | None, phases: list[str], with_so_many: int
+) -> None:
+    """Its status does not count who runs; who went while nobody looked is missed all the same."""
+    read = reader()
+    placed = Condition(type="PodGroupScheduled", status="True", observed_generation=said_of)
+    read.group(
+        Change(None, native({"schedulingPolicy": {"gang": {"minCount": 3}}}, placed)), NATIVE
+    )
+    for number, phase in enumerate(phases):
+        link = SchedulingGroup(pod_group_name="train")
+        read.pod(Change(None, pod(number, phase=phase, node="n", scheduling_group=link)))
+    read.refresh()
+    facts = facts_of(read.musters[KEY], {})
+    assert facts is not None and facts.started
+    assert facts.ran_with == with_so_many
+
+
+def test_the_condition_of_a_native_group_tells_which_of_its_minimums_was_met() -> None:
+    read, world = reader(), World.real()
+    link = SchedulingGroup(pod_group_name="train")
+    first = native({"schedulingPolicy": {"gang": {"minCount": 2}}})
+    read.group(Change(None, first), NATIVE)
+    for number in range(2):
+        read.pod(Change(None, pod(number, phase="Running", node="n", scheduling_group=link)))
+    read.refresh()
+    (said,) = group_status(read.musters[KEY], {}, None, world)["conditions"]
+    assert said["observedGeneration"] == 1
+    again = native(
+        {"schedulingPolicy": {"gang": {"minCount": 2}}}, msgspec.convert(said, Condition)
+    )
+    again.metadata.generation = 2
+    read.group(Change(first, again), NATIVE)
+    read.refresh()
+    (said,) = group_status(read.musters[KEY], {}, None, world)["conditions"]
+    assert said["observedGeneration"] == 2
+
+
+@pytest.mark.parametrize(
+    ("bound", "runs"),
+    [("2026-01-01T09:59:59Z", True), ("2026-01-01T10:00:01Z", False)],
+    ids=["before the group was made", "for the group"],
+)
+def test_a_gang_that_ran_before_its_group_was_made_anew_runs_on(bound: str, runs: bool) -> None:
+    """It asks for more now, and nobody has cut its start short."""
+    read = reader()
+    anew = native({"schedulingPolicy": {"gang": {"minCount": 3}}})
+    anew.metadata.creation_timestamp = "2026-01-01T10:00:00Z"
+    read.group(Change(None, anew), NATIVE)
+    link = SchedulingGroup(pod_group_name="train")
+    for number in range(2):
+        member = pod(number, phase="Running", node="n", scheduling_group=link)
+        member.status.conditions.append(
+            Condition(type="PodScheduled", status="True", last_transition_time=bound)
+        )
+        read.pod(Change(None, member))
+    read.refresh()
+    muster = read.musters[KEY]
+    facts = facts_of(muster, {})
+    assert facts is not None
+    assert (facts.started, facts.ran_with, muster.half_bound) == (runs, 2 * runs, not runs)
+    waits = Waiting("GangIncomplete", "", "2 of 3 pods exist")
+    (said,) = group_status(muster, {}, waits, World.real())["conditions"]
+    assert (said["status"], said["message"]) == ("False", "2 of 3 pods exist")
+
+
 def test_a_native_group_none_of_whose_pods_is_ours_is_left_alone() -> None:
     read = reader()
     read.group(Change(None, native({"schedulingPolicy": {"gang": {"minCount": 2}}})), NATIVE)
@@ -318,7 +400,7 @@ def test_pods_that_name_a_gang_without_an_object_make_one() -> None:
     for number in range(2):
         read.pod(Change(None, pod(number, labels=labels)))
     read.refresh()
-    facts = read.musters[KEY].facts({})
+    facts = facts_of(read.musters[KEY], {})
     assert facts is not None and facts.min_member == 3
 
 
@@ -341,13 +423,43 @@ def test_pods_of_one_controller_that_say_how_many_start_together_are_a_gang(key:
         read.pod(Change(None, owned(number, "mine", key)))
     read.pod(Change(None, owned(2, "other", key)))
     read.refresh()
-    found = {key: (muster.facts({}), len(muster.members)) for key, muster in read.musters.items()}
+    found = {
+        key: (facts_of(muster, {}), len(muster.members)) for key, muster in read.musters.items()
+    }
     assert {
         key: (facts and facts.min_member, number) for key, (facts, number) in found.items()
     } == {
         "ns/uid-of-mine": (3, 2),
         "ns/uid-of-other": (3, 1),
     }
+
+
+@pytest.mark.parametrize(
+    ("mode", "tier", "expected"),
+    [
+        (None, None, None),
+        (None, "2", Topology(required=True, tier=2)),
+        ("hard", "2", Topology(required=True, tier=2)),
+        ("Soft", "2", Topology(required=False, tier=2)),
+        ("near", "2", Topology(required=True, tier=2)),
+        ("hard", None, Topology(required=False)),
+        ("hard", "two", Topology(required=False)),
+    ],
+)
+def test_pods_of_one_controller_say_how_near_they_sit(
+    mode: str | None, tier: str | None, expected: Topology | None
+) -> None:
+    said = {
+        "volcano.sh/network-topology-mode": mode,
+        "volcano.sh/network-topology-highest-tier": tier,
+    }
+    read = reader()
+    for number in range(2):
+        spoken = {key: value for key, value in said.items() if value is not None}
+        read.pod(Change(None, owned(number, "mine", **spoken)))
+    read.refresh()
+    facts = facts_of(read.musters["ns/uid-of-mine"], {})
+    assert facts is not None and facts.topology == expected
 
 
 @pytest.mark.parametrize(
@@ -526,7 +638,7 @@ def test_groups_inside_of_a_workload_are_gangs_of_their_own(first: str) -> None:
     read.refresh()
     minimums = {}
     for key, muster in read.musters.items():
-        facts = muster.facts({})
+        facts = facts_of(muster, {})
         assert facts is not None
         minimums[key] = (facts.min_member, len(muster.members))
     assert minimums == {
@@ -542,7 +654,7 @@ def test_a_pod_whose_workload_is_missing_or_has_no_such_group_is_held_back() -> 
     read.refresh()
     muster = read.musters["ns/train/workers"]
     for _ in range(2):
-        assert muster.facts({}) is None
+        assert facts_of(muster, {}) is None
         why = waiting(muster, None)
         assert why is not None
         assert why.sentence == "waits for a group workers in Workload train, which does not exist"
@@ -555,10 +667,10 @@ def test_a_workload_that_makes_no_sense_is_set_aside_and_its_pods_held_back() ->
     read.pod(Change(None, referring(0, "workers")))
     read.workload(Change(None, workload(("workers", 1))))
     read.refresh()
-    assert read.musters["ns/train/workers"].facts({}) is not None
+    assert facts_of(read.musters["ns/train/workers"], {}) is not None
     read.workload(Change(workload(("workers", 1)), workload(("workers", 0))))
     read.refresh()
-    assert read.musters["ns/train/workers"].facts({}) is None
+    assert facts_of(read.musters["ns/train/workers"], {}) is None
 
 
 @pytest.mark.looptime

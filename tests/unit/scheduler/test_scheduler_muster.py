@@ -10,7 +10,9 @@ import pytest
 
 from posse.objects import keys
 from posse.objects.pods import Pod
-from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.briefing import facts_of
+from posse.scheduler.reading.members import Member
+from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.pods import Place, place_of
 
 _OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
@@ -59,7 +61,7 @@ def muster(*versions: str) -> Muster:
 
 def counted(made: Muster) -> object:
     places = {place: made.count(place) for place in Place}
-    return places, made.staying, made.recreated, made.facts({})
+    return places, made.staying, made.recreated, facts_of(made, {})
 
 
 @pytest.mark.parametrize(("before", "after"), list(permutations(VERSIONS, 2)))

@@ -18,6 +18,7 @@ from posse.objects.groups import PodGroup
 from posse.objects.kinds import Kind
 from posse.objects.nodes import Node
 from posse.objects.pods import Pod
+from posse.scheduler.reading.briefing import facts_of
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.groups import GroupTerms, read_group
 from posse.scheduler.reading.parts import nearer, part_of, squads
@@ -136,6 +137,35 @@ def begun(names: Sequence[str], said: Change[PodGroup], *, group_first: bool) ->
         reader.group(said)
     reader.refresh()
     return [each for each in cycle(view, Policy(), 0.0) if isinstance(each, Start)]
+
+
+@pytest.mark.parametrize(
+    ("stages", "whole"),
+    [
+        ({"0": "RR", "1": "RR"}, True),
+        ({"0": "RR", "1": "RO"}, True),
+        ({"0": "RR", "1": "R", "2": "R"}, False),
+        ({"0": "RR", "1": "RF", "2": "R"}, False),
+    ],
+)
+def test_pods_enough_are_not_whole_parts_enough(stages: dict[str, str], whole: bool) -> None:
+    reader = Reader(View(), Claims(), Quarantine(Silent()))
+    two_of_two = {"matchLabelKeys": ["stage"], "subGroupSize": 2, "minSubGroups": 2}
+    reader.group(Change(None, a_group(two_of_two)))
+    phases = {"R": "Running", "O": "Succeeded", "F": "Failed"}
+    for stage, pods in stages.items():
+        for index, phase in enumerate(pods):
+            document = pod(f"g-{stage}-{index}", "g", 8, nodeName="n")
+            document["metadata"] |= {"namespace": "ns", "uid": f"{stage}-{index}"}
+            document["metadata"]["labels"] = {"stage": stage}
+            document["status"]["phase"] = phases[phase]
+            reader.pod(Change(None, msgspec.convert(document, Pod)))
+    reader.refresh()
+    muster = reader.musters["ns/g"]
+    assert (muster.whole, muster.ran) == (whole, whole)
+    facts = facts_of(muster, {})
+    assert facts is not None
+    assert facts.ended == tuple((f"0/{s}", 1) for s, pods in stages.items() if "O" in pods)
 
 
 @pytest.mark.parametrize("group_first", [True, False])

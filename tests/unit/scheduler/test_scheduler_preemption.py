@@ -20,9 +20,11 @@ from posse.objects.groups import PodGroup, PriorityClass
 from posse.objects.pods import Pod
 from posse.scheduler.config import SchedulerConfig
 from posse.scheduler.program import run
+from posse.scheduler.reading.briefing import facts_of
 from posse.scheduler.reading.budgets import read_budget
 from posse.scheduler.reading.groups import read_count, read_group
-from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.members import Member
+from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.pods import Place, read_pod
 from posse.scheduler.reading.priorities import preempts
 from posse.scheduler.reading.quarantine import Unreadable
@@ -165,12 +167,12 @@ def test_how_long_a_gang_is_left_alone(
     for at, meta in enumerate(of_pods):
         document = pod(f"g-{at}", "g") | {"metadata": {"name": f"g-{at}", "uid": f"{at}", **meta}}
         muster.put(Member(_as(Pod, document), Place.RUNNING))
-    facts = muster.facts({})
+    facts = facts_of(muster, {})
     assert facts is not None
     assert facts.min_runtime == expected
     for at in range(len(of_pods)):
         muster.drop(f"{at}")
-    without = muster.facts({})
+    without = facts_of(muster, {})
     assert without is not None
     assert without.min_runtime == (expected if of_group else None)
 
@@ -498,6 +500,30 @@ async def test_answers_that_are_lost_evict_nobody_twice(rig: Rig) -> None:
     async with rig.running(policy=POLICY):
         await rig.until(lambda: len(rig.bound_of("new")) == 3)
     assert sorted(evicted(rig)) == ["old-0", "old-1", "old-2"]
+    rig.check()
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("what", ["/eviction", "/status"])
+async def test_who_was_written_by_somebody_else_just_then_is_evicted_all_the_same(
+    rig: Rig, what: str
+) -> None:
+    """A conflict does not say that the pod is gone: it stayed, and counted as ended for ever."""
+    rig.nodes(2)
+    running(rig, "old", ["n0", "n1"])
+    arriving(rig, "new", 2)
+    refused: list[str] = []
+
+    def fault(method: str, path: str) -> int | None:
+        if path.endswith(f"/pods/old-1{what}") and method != "GET" and len(refused) < 2:
+            refused.append(path)
+            return 409
+        return None
+
+    rig.api.fault = fault
+    async with rig.running(policy=POLICY):
+        await rig.until(lambda: len(rig.bound_of("new")) == 2)
+    assert refused and rig.bound_of("old") == {}
     rig.check()
 
 

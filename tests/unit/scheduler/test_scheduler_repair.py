@@ -18,23 +18,20 @@ from posse.kube.cache import Change
 from posse.kube.connection import Connection
 from posse.objects import keys
 from posse.objects.groups import PodGroup, PodGroupSpec
+from posse.objects.meta import ObjectMeta
 from posse.objects.pods import Pod
-from posse.objects.times import parse_time
+from posse.objects.times import parse_time, rfc3339
 from posse.scheduler.abstaining import SilentRecords
 from posse.scheduler.keeping import Keeper
 from posse.scheduler.reading.claims import Claims
-from posse.scheduler.reading.groups import read_count
+from posse.scheduler.reading.estimates import Times, read_times
+from posse.scheduler.reading.groups import read_count, read_group
 from posse.scheduler.reading.keeps import read_keeps, write_keeps
-from posse.scheduler.reading.minimums import (
-    Times,
-    read_min_resources,
-    read_role_minimums,
-    read_times,
-)
+from posse.scheduler.reading.minimums import read_min_resources, read_role_minimums
 from posse.scheduler.reading.pods import bound_at, trouble_of, turned_away
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
 from posse.scheduler.reading.reader import Reader
-from tests.unit.scheduler.rig import Rig, crash, group, pod
+from tests.unit.scheduler.rig import Rig, crash, group, node, pod
 
 STEADY = Policy(preemption=False, reclaim=False, backfill=False)
 GPU = "nvidia.com/gpu"
@@ -93,6 +90,12 @@ def test_minimums_of_roles(
     assert read_role_minimums(PodGroupSpec(min_task_member=minimums), least) == read
 
 
+def test_who_leads_is_part_of_any_minimum() -> None:
+    meta = ObjectMeta(name="g", annotations={keys.LEADS: "chief"})
+    group = PodGroup(metadata=meta, spec=PodGroupSpec(min_member=2))
+    assert read_group(group).role_minimums == (("chief", 1),)
+
+
 def test_a_minimum_below_nobody() -> None:
     with pytest.raises(Unreadable, match="minTaskMember"):
         read_role_minimums(PodGroupSpec(min_task_member={"ps": -1}), 3)
@@ -130,8 +133,7 @@ def test_times() -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "10", "-5m"])
 def test_times_that_are_none(text: str) -> None:
-    with pytest.raises(Unreadable, match="start-timeout"):
-        read_times({keys.START_TIMEOUT: text})
+    assert read_times({keys.START_TIMEOUT: text, keys.MAX_RUNTIME: "1h"}) == Times(runs_for=3600.0)
 
 
 def a_pod(**status: Any) -> Pod:
@@ -460,3 +462,25 @@ async def test_one_that_ran_is_not_released_for_starting_slowly_again(rig: Rig) 
         rig.api.change("pods", "train-1", status={"phase": "Pending"})
         await rig.settle(4000)
         assert len(rig.bound_of("train")) == 3
+
+
+@pytest.mark.looptime
+async def test_a_gang_runs_on_under_a_group_made_anew_that_asks_for_more(rig: Rig) -> None:
+    """A restart or not: that its members had their nodes before is on the objects."""
+    rig.nodes(2)
+    first = rig.start(policy=STEADY)
+    await training(rig, 2)
+    rig.api.delete("podgroups", "train")
+    await rig.settle()
+    anew = group("train", 3)
+    anew["metadata"]["creationTimestamp"] = rfc3339(rig.world.now())
+    rig.api.put("podgroups", anew)
+    rig.api.put("pods", pod("train-2", "train"))
+    await rig.settle(2 * STEADY.repair_hold)
+    assert sorted(rig.bound_of("train")) == ["train-0", "train-1"]
+    await crash(first)
+    async with rig.running(policy=STEADY):
+        await rig.settle(2 * STEADY.repair_hold)
+        assert sorted(rig.bound_of("train")) == ["train-0", "train-1"]
+        rig.api.put("nodes", node("n2"))
+        await rig.until(lambda: len(rig.bound_of("train")) == 3)

@@ -11,8 +11,10 @@ import pytest
 from posse.engine.decisions import Reason, Verdict
 from posse.objects.groups import PodGroup, Queue
 from posse.objects.pods import Pod
+from posse.scheduler.reading.briefing import facts_of
 from posse.scheduler.reading.groups import read_group
-from posse.scheduler.reading.muster import Member, Muster
+from posse.scheduler.reading.members import Member
+from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.pods import Place
 from posse.scheduler.standing import group_status, phase, pod_condition, waiting
 from posse.world import World
@@ -94,9 +96,17 @@ def test_a_gang_whose_members_all_ended_starts_anew() -> None:
 
 
 def test_members_that_ended_well_are_not_missed() -> None:
-    facts = muster([R, OK, OK], was="Running").facts({})
+    facts = facts_of(muster([R, OK, OK], was="Running"), {})
     assert facts is not None
     assert (facts.min_member, facts.started) == (1, True)
+
+
+def test_a_member_that_ended_well_before_the_gang_ran_is_not_missed_either() -> None:
+    """Nobody makes it anew: the gang would wait for it for ever."""
+    found = muster([OK, R, W], was="Inqueue")
+    facts = facts_of(found, {})
+    assert facts is not None
+    assert (facts.min_member, facts.started) == (2, False)
 
 
 def test_pods_of_a_group_that_is_being_deleted_are_told_so_and_not_decided_on() -> None:
@@ -104,7 +114,7 @@ def test_pods_of_a_group_that_is_being_deleted_are_told_so_and_not_decided_on() 
     found = muster([R, W], was="Running")
     assert found.group is not None
     found.group.metadata.deletion_timestamp = "2020-09-13T12:26:40Z"
-    assert found.facts({}) is None
+    assert facts_of(found, {}) is None
     why = waiting(found, None)
     assert why is not None and why.reason == "GangIncomplete"
     assert why.sentence.endswith("which is being deleted")
@@ -118,7 +128,7 @@ def test_nothing_is_said_of_a_group_that_is_being_deleted_while_nobody_waits() -
 
 
 def test_a_finished_gang_is_not_decided_on() -> None:
-    assert muster([OK, OK, OK], was="Running").facts({}) is None
+    assert facts_of(muster([OK, OK, OK], was="Running"), {}) is None
 
 
 @pytest.mark.parametrize(

@@ -51,20 +51,20 @@ def group_named_by(pod: Pod) -> str:
 def _shadow(pod: Pod) -> str:
     """What kube-batch calls a shadow PodGroup: the pods of one controller, which say how many of
     them start together. No PodGroup has the uid of a controller for a name."""
-    said = _said_minimum(pod)
+    _, said = said_minimum(pod)
     if not said:
         return ""
     owner = pod.metadata.controller
     return owner.uid if owner is not None and _whole(said) else ""
 
 
-def _said_minimum(pod: Pod) -> str:
+def said_minimum(pod: Pod) -> tuple[str, str]:
+    """How many pods of its controller start together, and by which annotation it says so."""
     annotations = pod.metadata.annotations
-    return (
-        annotations.get(keys.GROUP_MIN_MEMBER)
-        or annotations.get(keys.VOLCANO_GROUP_MIN_MEMBER)
-        or ""
-    )
+    for key in (keys.GROUP_MIN_MEMBER, keys.VOLCANO_GROUP_MIN_MEMBER):
+        if said := annotations.get(key):
+            return key, said
+    return "", ""
 
 
 def minimum_named_by(pod: Pod) -> int:
@@ -72,9 +72,8 @@ def minimum_named_by(pod: Pod) -> int:
     labels = pod.metadata.labels
     if labels.get(keys.BARE_GROUP_LABEL):
         return _whole(labels.get(keys.BARE_MINIMUM_LABEL, ""))
-    if (said := _said_minimum(pod)) and group_named_by(pod) == _shadow(pod):
-        return _whole(said)
-    return 0
+    _, said = said_minimum(pod)
+    return _whole(said) if said and group_named_by(pod) == _shadow(pod) else 0
 
 
 def _whole(text: str) -> int:

@@ -20,6 +20,8 @@ from posse.scheduler.reading.quarantine import Unreadable
 
 # Beside what pods prefer by themselves, from 1 to 100.
 _LIKED = 50
+# Beyond all that.
+_SPARED = 1_000_000
 
 
 class Confines(msgspec.Struct, frozen=True, cache_hash=True):
@@ -87,6 +89,17 @@ def confines_of(name: str, queues: Mapping[str, Queue]) -> Confines | None:
             return found
         name = queue.spec.parent or ROOT
     return None
+
+
+def sparing(confines: Confines | None, nodes: tuple[str, ...]) -> Confines | None:
+    """Besides, these nodes only where there is no other: they have turned a member away."""
+    if not nodes:
+        return confines
+    other = Requirement("metadata.name", "NotIn", nodes)
+    rather = Preference(_SPARED, NodeTerm(fields=(other,)))
+    if confines is None:
+        return Confines(prefers=(rather,))
+    return msgspec.structs.replace(confines, prefers=(*confines.prefers, rather))
 
 
 def confined(shape: Shape, to: Confines | None) -> Shape:

@@ -22,16 +22,12 @@ from posse.objects.kinds import (
     POD_GROUPS,
     Kind,
 )
-from posse.objects.meta import Amount
+from posse.objects.meta import Amount, Condition
 from posse.objects.pods import Toleration
 from posse.objects.quantity import QuantityError, base_units
+from posse.scheduler.reading.estimates import Times, read_times
 from posse.scheduler.reading.keeps import read_keeps
-from posse.scheduler.reading.minimums import (
-    Times,
-    read_min_resources,
-    read_role_minimums,
-    read_times,
-)
+from posse.scheduler.reading.minimums import read_min_resources, read_role_minimums
 from posse.scheduler.reading.parts import Partition, read_partitions
 from posse.scheduler.reading.pods import constraints, created_at, may_be_ended, requests
 from posse.scheduler.reading.quarantine import Unreadable
@@ -70,6 +66,8 @@ class GroupTerms(msgspec.Struct, frozen=True):
     priority_class: str
     created: float
     ran: bool
+    # With how many, as far as it says; 0: it does not.
+    ran_with: int = 0
     kind: Kind = POD_GROUP
     # There is no such object: only the labels of the pods speak of the gang.
     bare: bool = False
@@ -117,6 +115,7 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         priority_class=spec.priority_class_name,
         created=created_at(meta),
         ran=ran_before(group, kind),
+        ran_with=_ran_with(group, kind, least),
         kind=kind,
         priority=spec.priority if native else None,
         preemption_policy=spec.preemption_policy if native else "",
@@ -128,7 +127,7 @@ def read_group(group: PodGroup, kind: Kind = POD_GROUP) -> GroupTerms:
         holds=read_holds(meta.annotations.get(keys.HELD)),
         topology=read_topology(spec),
         partitions=partitions,
-        role_minimums=read_role_minimums(spec, least),
+        role_minimums=read_role_minimums(spec, least, meta.annotations.get(keys.LEADS, "")),
         min_resources=read_min_resources(spec),
         keeps=read_keeps(meta.annotations.get(keys.KEEPS)),
         preemptable=may_be_ended(meta),
@@ -167,7 +166,23 @@ def ran_before(group: PodGroup, kind: Kind) -> bool:
     """Whether the group says that it has been placed whole."""
     if not is_native(kind):
         return phase_of(group) in STARTED
-    return any(c.type == condition_of(kind) and c.status == "True" for c in group.status.conditions)
+    return _placed(group, kind) is not None
+
+
+def _placed(group: PodGroup, kind: Kind) -> Condition | None:
+    """The condition by which one of Kubernetes' own groups says that it was placed whole."""
+    told = (c for c in group.status.conditions if c.type == condition_of(kind))
+    return next((c for c in told if c.status == "True"), None)
+
+
+def _ran_with(group: PodGroup, kind: Kind, least: int) -> int:
+    """Kubernetes' own groups do not count who runs: at least their minimum did, unless they ask
+    for another one since that was said."""
+    if not is_native(kind):
+        return group.status.running
+    placed = _placed(group, kind)
+    said_of = None if placed is None else placed.observed_generation
+    return least if said_of == group.metadata.generation else 0
 
 
 def goes_with_its_job(group: PodGroup, kind: Kind) -> bool:
@@ -189,6 +204,10 @@ def workload_minimums(workload: Workload) -> dict[str, int]:
 
 
 def _native_minimum(spec: PodGroupSpec) -> int:
+    if spec.parent_composite_pod_group_name:
+        # Placed by itself, it could be the half that keeps another half from ever starting.
+        field = "spec.parentCompositePodGroupName"
+        raise Unreadable(field, "CompositePodGroups are not supported")
     return _gang_minimum(spec.scheduling_policy or {}, "spec.schedulingPolicy")
 
 

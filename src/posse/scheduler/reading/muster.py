@@ -1,53 +1,46 @@
-"""One gang as its objects show it: the PodGroup, and its pods counted by how far they have come."""
+"""One gang as its objects show it: the PodGroup, its pods, and what has become of it."""
 
 from __future__ import annotations
 
-import msgspec
-
-from posse.engine.facts import DEFAULT_QUEUE, Expected, GroupFacts, Purpose
+from posse.engine.facts import DEFAULT_QUEUE, Purpose
 from posse.objects import keys
-from posse.objects.groups import PodGroup, PriorityClass
+from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD_GROUP, Kind
-from posse.objects.meta import Key
-from posse.objects.pods import Pod
-from posse.scheduler.reading.claims import is_alone, minimum_named_by, role_of
-from posse.scheduler.reading.confines import Confines, confined
-from posse.scheduler.reading.estimates import Estimates, cooldown_of
+from posse.scheduler.reading.claims import is_alone, minimum_named_by
+from posse.scheduler.reading.confines import Confines
 from posse.scheduler.reading.groups import (
     COMPLETED,
     GroupTerms,
     goes_with_its_job,
+    is_native,
     phase_of,
 )
-from posse.scheduler.reading.minimums import Times, read_times
-from posse.scheduler.reading.parts import Partition, nearer, squads
+from posse.scheduler.reading.members import Member, Tally
+from posse.scheduler.reading.parts import Partition, has_its_parts
 from posse.scheduler.reading.pods import Place, bound_at, created_at, disrupted
-from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
-from posse.scheduler.reading.quarantine import Unreadable
+from posse.scheduler.reading.topologies import topology_named_by
 
-
-class Member(msgspec.Struct, frozen=True):
-    pod: Pod
-    place: Place
-    problem: str = ""  # why it is barred, as a sentence without a subject
-    awaits: bool = False  # what bars it is to come, and is nobody's mistake
+# So many nodes that turned members away are borne in mind.
+_MOST_UNKIND = 16
 
 
 class Muster:
-    """Counts are kept as members come and go, so that a gang of ten thousand costs no more per
-    event than a gang of two.
-
-    `ran` says that the gang has run whole once, and has not ended since: from then on members are
-    replaced one by one. To have its nodes is not enough: a node may turn a pod away, and a gang
+    """`ran` says that the gang has run whole once, and has not ended since: from then on members
+    are replaced one by one. To have its nodes is not enough: a node may turn a pod away, and a gang
     that never ran is to be completed or let go. It is read from the phase when the gang is first
     seen, since an earlier leader may have started it, and kept by counting after that. The phase
-    speaks of nodes: where all members have theirs and none has run or ended, it never ran.
+    speaks of nodes: where all members have theirs and none has run or ended, it never ran. A group
+    that was made after its members had their nodes took the place of another: they run on, though
+    it may ask for more than that one did (`outlived`).
 
     `returns` says that its members come back, should all of them be gone at once. How they went
     tells little: whoever deletes a job takes its pods away as a dying node does. The group tells:
     see `goes_with_its_job`. Of other groups only those members come back that plainly were not
     sent away. Nobody comes back whom we let go, or to a gang of which somebody has ended well; and
     who was gone before we looked, only if it is written that seats are kept for them.
+
+    Who has ended well is not missing, and may be cleared away while others still run: by whoever
+    tidies up, or with its node. It is counted on until the gang begins anew, or is all there again.
     """
 
     def __init__(self, key: str) -> None:
@@ -55,6 +48,8 @@ class Muster:
         self.alone = is_alone(key)
         self.groups: dict[Kind, PodGroup] = {}  # what each API has under this name
         self.confines: Confines | None = None  # the nodes its queue keeps to
+        self._unkind: dict[str, None] = {}  # nodes that have turned a member away, the last ones
+        self.rebuffs = 0  # how often that happened since it last ran
         self.partitions: tuple[Partition, ...] = ()  # by which its pods were last read
         self.kind = POD_GROUP  # the one among them that speaks
         self.group: PodGroup | None = None
@@ -62,9 +57,14 @@ class Muster:
         self.ahead = False  # `group` is our own write: its cache may still tell of earlier ones
         self.terms: GroupTerms | None = None
         self.problem = ""  # why the PodGroup cannot be used
+        self.doubts: tuple[str, ...] = ()  # what it says and can hardly mean
         self.members: dict[str, Member] = {}
+        self.tally = Tally()
         self.ran = False
         self._hearsay = False  # only the phase says so
+        self._new = False  # its group is seen for the first time
+        self._in_pieces = False  # it does not have as many whole parts as it needs
+        self.outlived = False  # it runs since before its group, and never was whole in its terms
         self.returns = False
         self._anew = False  # it lost all its members since it ran
         self._let_go: frozenset[str] | None = None  # whole, by us: who was there
@@ -73,30 +73,14 @@ class Muster:
         self.awaited: int | None = None  # the generation that ends that
         self.setback = ""  # why what was decided on has not been done yet
         self.errand = ""  # what is seen to before it is done, as a sentence without a subject
-        self._counts = dict.fromkeys(Place, 0)
-        self._leaving = dict.fromkeys(Place, 0)  # those among them that are being deleted
-        self._priorities: dict[int, int] = {}
-        self._policies: dict[str, int] = {}  # of preemption
-        self._orphans = 0  # live members that nobody would recreate
         self.promised = 0  # how many start together as a Workload says
-        self._bare = 0  # members that say by themselves how many start together
-        self._estimates = Estimates()
-        self._cooldowns: dict[float, int] = {}
-        self._ended: dict[str, int] = {}  # members that ended well, by role
         self.ran_with = 0  # how many ran, as its group said at first sight
         # When the first of its members got a node, since it last had none on any.
         self.first_bound: float | None = None
 
     def put(self, member: Member) -> None:
         uid = member.pod.metadata.uid
-        before = self.members.get(uid)
-        if before is not None and _only_moved(before, member):
-            self._counts[before.place] -= 1
-            self._counts[member.place] += 1
-        else:
-            if before is not None:
-                self._count(before, -1)
-            self._count(member, 1)
+        self.tally.change(self.members.get(uid), member)
         self.members[uid] = member
         if member.place.seated:
             since = bound_at(member.pod)
@@ -107,9 +91,23 @@ class Muster:
         member = self.members.pop(uid, None)
         if member is None:
             return
-        self._count(member, -1)
+        self.tally.remove(member)
+        if member.place is Place.SUCCEEDED and self.ran:
+            self.tally.clear_away(member)
         if not disrupted(member.pod):
             self._sent_away = True
+
+    def turned_away_by(self, node: str) -> None:
+        self.rebuffs += 1
+        self._unkind.pop(node, None)
+        self._unkind[node] = None
+        if len(self._unkind) > _MOST_UNKIND:
+            del self._unkind[next(iter(self._unkind))]
+
+    @property
+    def unkind(self) -> tuple[str, ...]:
+        """Nodes that have turned a member away: the next one may fare no better there."""
+        return tuple(sorted(self._unkind))
 
     def let_go(self) -> None:
         """All its members are ended by us: it begins anew like any other."""
@@ -123,7 +121,8 @@ class Muster:
         """The PodGroup as it is now. Its word on having run counts only at first sight."""
         if terms is not None and (self.terms is None or self.terms.uid != terms.uid):
             self.ran = self._hearsay = terms.ran
-            self.ran_with = group.status.running
+            self.ran_with = terms.ran_with
+            self._new, self.outlived = True, False
         self.group, self.problem = group, problem
         self.terms = terms if terms is not None else self.terms
 
@@ -136,24 +135,67 @@ class Muster:
         self.awaited = None
         self.ran = self.returns = self._anew = False
         self._let_go = None
+        self.tally.cleared.clear()
 
     def review(self) -> None:
         """Whether it runs whole, now that the members are as they are."""
-        if self.group is None and (self.promised or self._bare or self.bare):
+        if self.group is None and (self.promised or self.tally.naming or self.bare):
             self.terms = self._bare_terms()
+        self._recollect()
+        self._in_pieces = self._lacks_parts()
         ended = self.count(Place.SUCCEEDED)
-        running = self.count(Place.RUNNING) - self._leaving[Place.RUNNING]
+        running = self.count(Place.RUNNING) - self.tally.leaving[Place.RUNNING]
         self._foresee_return()
-        if self.whole and (ended or running >= self.minimum):
-            self.ran, self._anew = True, False
+        if self._new and is_native(self.kind):
+            self.ran_with = max(0, self.ran_with - ended)
+        if self.whole and (self.tally.ended_well or running >= self.minimum):
+            self.ran, self._anew, self.outlived = True, False, False
+            self.rebuffs = 0
         elif not self.seated and not ended:
             self.ran = self._anew = self.ran and self.returns
             self.first_bound = self._let_go = None
+            self.outlived = False
+            self.tally.cleared.clear()
         elif self._anew and self.whole:
             self.ran = self._anew = False
         elif self._hearsay and self.whole and not running and not self.count(Place.FAILED):
             self.ran = False
-        self._hearsay = False
+        elif self._new and not self.ran and not self.whole and self._precede(self.terms):
+            self.ran = self.outlived = True
+            self.ran_with = running
+        self._new = self._hearsay = False
+
+    def _recollect(self) -> None:
+        """Who ended well and is gone: as its group said at first sight, until it is whole again."""
+        tally = self.tally
+        if self._hearsay and self.group is not None:
+            gone = self.group.status.succeeded - self.count(Place.SUCCEEDED)
+            tally.cleared = {"": gone} if gone > 0 else {}
+        if tally.cleared:
+            there = len(self.members) - self.count(Place.FAILED) - sum(tally.leaving.values())
+            if there >= self.minimum:
+                tally.cleared.clear()
+
+    def _lacks_parts(self) -> bool:
+        """Whether there may be pods enough, but not in as many whole parts as it needs."""
+        partitions = () if self.terms is None else self.terms.partitions
+        if self.tally.cleared or not any(each.number for each in partitions):
+            return False  # of whom no pod is left, nobody knows the part
+        there = (
+            member.pod
+            for member in self.members.values()
+            if member.place is Place.SUCCEEDED
+            or (member.place.seated and not member.pod.metadata.deleting)
+        )
+        return not has_its_parts((pod.metadata.labels for pod in there), partitions)
+
+    def _precede(self, terms: GroupTerms | None) -> bool:
+        """Whether a member that runs had its node before there was such a group."""
+        if terms is None or self.group is None:
+            return False
+        there = (m.pod for m in self.members.values() if m.place is Place.RUNNING)
+        dates = (bound_at(pod) for pod in there if not pod.metadata.deleting)
+        return any(date is not None and date < terms.created for date in dates)
 
     def _foresee_return(self) -> None:
         if self.whole:
@@ -173,7 +215,7 @@ class Muster:
             self.returns = not self._sent_away and all(disrupted(m.pod) for m in left)
 
     def _is_over(self, group: PodGroup) -> bool:
-        ended = self.count(Place.SUCCEEDED) > 0 or phase_of(group) == COMPLETED
+        ended = self.tally.ended_well > 0 or phase_of(group) == COMPLETED
         return ended or self._let_go is not None
 
     @property
@@ -186,11 +228,11 @@ class Muster:
         return not self.members and self.group is None
 
     def count(self, place: Place) -> int:
-        return self._counts[place]
+        return self.tally.places[place]
 
     @property
     def seated(self) -> int:
-        return self._counts[Place.BOUND] + self._counts[Place.RUNNING]
+        return self.tally.places[Place.BOUND] + self.tally.places[Place.RUNNING]
 
     @property
     def minimum(self) -> int:
@@ -199,13 +241,14 @@ class Muster:
     @property
     def staying(self) -> int:
         """Those that have their nodes and are not being deleted."""
-        return self.seated - self._leaving[Place.BOUND] - self._leaving[Place.RUNNING]
+        return self.seated - self.tally.leaving[Place.BOUND] - self.tally.leaving[Place.RUNNING]
 
     @property
     def whole(self) -> bool:
         """At least the minimum really has its nodes, or has ended well on them."""
         there = self.staying + self.count(Place.SUCCEEDED)
-        return there > 0 and there >= self.minimum
+        gone = sum(self.tally.cleared.values())
+        return there > 0 and there + gone >= self.minimum and not self._in_pieces
 
     @property
     def half_bound(self) -> bool:
@@ -214,7 +257,7 @@ class Muster:
     @property
     def recreated(self) -> bool:
         """Whether somebody makes each of its live members anew when it ends."""
-        return bool(self.members) and not self._orphans
+        return bool(self.members) and not self.tally.orphans
 
     @property
     def finished(self) -> bool:
@@ -237,70 +280,6 @@ class Muster:
             return self.terms.queue
         return "" if self.group is None else self.group.spec.queue or DEFAULT_QUEUE
 
-    def facts(self, classes: dict[Key, PriorityClass]) -> GroupFacts | None:
-        """What the engine is to know of the gang; None while it must not be decided on."""
-        if self.alone:
-            return self._facts_of_one()
-        if self.terms is None or self.problem or self.withheld or self.finished:
-            return None
-        if self.group is not None and self.group.metadata.deleting:
-            return None
-        ended = self.count(Place.SUCCEEDED) if self.ran else 0
-        return GroupFacts(
-            key=self.key,
-            uid=self.terms.uid,
-            queue=self.terms.queue,
-            priority=self.terms.priority
-            if self.terms.priority is not None
-            else priority_of(self.terms.priority_class, classes, self._priorities),
-            created=self.terms.created,
-            min_member=max(0, self.terms.min_member - ended),
-            started=self.ran,
-            expects=self._expects(),
-            holds=self.terms.holds,
-            recreated=self.recreated or (self.ran and self.returns),
-            returns=self.ran and self.returns,
-            severable=self.terms.severable,
-            indivisible=self.terms.indivisible,
-            grows=self.terms.grows,
-            loose=self.terms.loose,
-            role_minimums=self._role_minimums(),
-            min_resources=self.terms.min_resources,
-            keeps=self.terms.keeps,
-            ran_with=self.ran_with if self.ran else 0,
-            preempts=self.terms.preemption_policy != NEVER
-            if self.terms.preemption_policy
-            else preempts(self.terms.priority_class, classes, self._policies),
-            preemptable=self.terms.preemptable,
-            evictions=self.terms.evictions,
-            overtaken=self.terms.overtaken,
-            began=self.first_bound if self.ran or self.whole else None,
-            start_timeout=self.terms.times.start_timeout,
-            runs_for=self._runs_for,
-            min_runtime=self._min_runtime(self.terms.times),
-            checkpoint_interval=self.terms.times.checkpoint_interval,
-            topology=self.terms.topology,
-            nearer=nearer(self.terms.partitions),
-            squads=squads(self.terms.partitions),
-        )
-
-    def _expects(self) -> tuple[Expected, ...]:
-        assert self.terms is not None
-        if self.confines is None:
-            return self.terms.expects
-        return tuple(
-            msgspec.structs.replace(each, shape=confined(each.shape, self.confines))
-            for each in self.terms.expects
-        )
-
-    def _role_minimums(self) -> tuple[tuple[str, int], ...]:
-        """What each role is still to have: who ended well is not missing."""
-        assert self.terms is not None
-        if not self.ran or not self._ended:
-            return self.terms.role_minimums
-        left = ((role, n - self._ended.get(role, 0)) for role, n in self.terms.role_minimums)
-        return tuple((role, n) for role, n in left if n > 0)
-
     def _bare_terms(self) -> GroupTerms | None:
         """What a Workload, or the pods, say of their gang: the most that is asked for counts."""
         pods = [member.pod for member in self.members.values()]
@@ -317,92 +296,5 @@ class Muster:
             created=min(created_at(pod.metadata) for pod in pods),
             ran=False,
             bare=True,
+            topology=topology_named_by(pods),
         )
-
-    def _facts_of_one(self) -> GroupFacts | None:
-        member = self.first
-        if member is None or not (member.place is Place.WAITING or member.place.seated):
-            return None
-        if self.withheld:
-            return None
-        meta = member.pod.metadata
-        try:
-            times = read_times(meta.annotations)
-        except Unreadable:
-            times = Times()  # a pod is not kept from running for words about its time
-        return GroupFacts(
-            key=self.key,
-            uid=meta.uid,
-            queue=self.queue,
-            priority=member.pod.spec.priority or 0,
-            created=created_at(meta),
-            min_member=1,
-            started=member.place.seated,
-            recreated=self.recreated,
-            preempts=member.pod.spec.preemption_policy != NEVER,
-            began=self.first_bound,
-            runs_for=self._runs_for,
-            min_runtime=self._min_runtime(times),
-            checkpoint_interval=times.checkpoint_interval,
-            start_timeout=times.start_timeout,
-        )
-
-    def _min_runtime(self, times: Times) -> float | None:
-        """As its group says, else the longest that a member does."""
-        if times.min_runtime is not None:
-            return times.min_runtime
-        return max((each for each, number in self._cooldowns.items() if number), default=None)
-
-    @property
-    def _runs_for(self) -> float | None:
-        """As its group says, else as all its members do."""
-        said = None if self.terms is None else self.terms.times.runs_for
-        return self._estimates.longest if said is None else said
-
-    def _count(self, member: Member, step: int) -> None:
-        self._counts[member.place] += step
-        if member.pod.metadata.deleting:
-            self._leaving[member.place] += step
-        if member.place is Place.SUCCEEDED:
-            role = role_of(member.pod)
-            self._ended[role] = self._ended.get(role, 0) + step
-        if member.place.finished:
-            return
-        self._estimates.count(member.pod, step)
-        if cooldown := cooldown_of(member.pod):
-            self._cooldowns[cooldown] = self._cooldowns.get(cooldown, 0) + step
-        priority = member.pod.spec.priority or 0
-        left = self._priorities.get(priority, 0) + step
-        if left:
-            self._priorities[priority] = left
-        else:
-            self._priorities.pop(priority, None)
-        policy = member.pod.spec.preemption_policy or ""
-        left = self._policies.get(policy, 0) + step
-        if left:
-            self._policies[policy] = left
-        else:
-            self._policies.pop(policy, None)
-        if member.pod.metadata.controller is None:
-            self._orphans += step
-        if minimum_named_by(member.pod):
-            self._bare += step
-
-
-def _only_moved(before: Member, after: Member) -> bool:
-    """Whether it lives on and says the same, so that only its place has to be counted anew.
-
-    So it is with nearly every event: a pod gets its node, and comes to run.
-    """
-    if before.place.finished or after.place.finished:
-        return False
-    old, new = before.pod, after.pod
-    return (
-        not (old.metadata.deleting or new.metadata.deleting)
-        and old.metadata.annotations == new.metadata.annotations
-        and old.metadata.labels == new.metadata.labels
-        and old.metadata.owner_references == new.metadata.owner_references
-        and old.spec.priority == new.spec.priority
-        and old.spec.preemption_policy == new.spec.preemption_policy
-        and old.spec.active_deadline_seconds == new.spec.active_deadline_seconds
-    )

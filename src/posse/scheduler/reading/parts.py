@@ -7,7 +7,7 @@ none of them; and so many parts are needed for a start of the gang.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -81,6 +81,23 @@ def read_partitions(spec: PodGroupSpec) -> tuple[Partition, ...]:
 
 def part_of(labels: Mapping[str, str], partitions: Sequence[Partition]) -> str:
     return next((part for each in partitions if (part := each.part_of(labels))), "")
+
+
+def has_its_parts(pods: Iterable[Mapping[str, str]], partitions: Sequence[Partition]) -> bool:
+    """Whether pods of these labels make as many whole parts as are needed."""
+    sizes: dict[str, int] = {}
+    for labels in pods:
+        part = part_of(labels, partitions)
+        sizes[part] = sizes.get(part, 0) + 1
+    for each in partitions:
+        whole = (
+            part
+            for part, size in sizes.items()
+            if part.partition("/")[0] == each.name and size >= max(1, each.size)
+        )
+        if each.number > sum(1 for _ in whole):
+            return False
+    return True
 
 
 def nearer(partitions: Sequence[Partition]) -> tuple[tuple[str, Topology], ...]:

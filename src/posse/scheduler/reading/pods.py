@@ -30,8 +30,9 @@ from posse.scheduler.reading.volumes import Volumes
 
 # What a container waits for that is only beginning.
 _BEGINNING = ("", "ContainerCreating", "PodInitializing")
-# As Go reads a yes.
-_YES = ("1", "t", "T", "true", "True", "TRUE")
+# As Go reads a yes and a no.
+YES = ("1", "t", "T", "true", "True", "TRUE")
+NO = ("0", "f", "F", "false", "False", "FALSE")
 _SYSTEM = "kube-system"
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 # The condition by which Kubernetes says so.
@@ -101,6 +102,7 @@ def read_pod(
         node=pod.spec.node_name or promised or None,
         created=created_at(meta),
         deleting=meta.deletion_timestamp is not None,
+        grace=meta.deletion_grace_period_seconds or 0.0,
         running=pod.status.phase == "Running",
         trouble=trouble_of(pod),
         labels=meta.labels,
@@ -148,7 +150,7 @@ def bound_at(pod: Pod) -> float | None:
 def may_be_ended(meta: ObjectMeta) -> bool:
     """What a pod or a group says of being ended for others; a word that is not known is a no."""
     said = meta.annotations.get(keys.PREEMPTABLE, meta.labels.get(keys.PREEMPTABLE))
-    return said is None or said in _YES
+    return said is None or said in YES
 
 
 def is_preemptable(pod: Pod) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from posse.engine.facts import Topology
 from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
+from posse.objects import keys
 from posse.objects.groups import PodGroupSpec
 from posse.objects.hypernodes import HyperNode, HyperNodeMember
+from posse.objects.pods import Pod
 from posse.scheduler.reading.affinities import selector
 from posse.scheduler.reading.quarantine import Unreadable
 
@@ -48,6 +51,24 @@ def read_network_topology(written: dict[str, Any] | None, field: str) -> Topolog
         tier=asked.highest_tier_allowed,
         tier_name=asked.highest_tier_name,
     )
+
+
+def topology_named_by(pods: Iterable[Pod]) -> Topology | None:
+    """How near they sit as the pods themselves say, for a group without an object.
+
+    As Volcano reads it: whoever says a tier means it, and what is no tier bounds nothing.
+    """
+    said: set[tuple[str, str]] = set()
+    for pod in pods:
+        annotations = pod.metadata.annotations
+        mode = annotations.get(keys.NETWORK_TOPOLOGY_MODE, "")
+        if mode or keys.NETWORK_TOPOLOGY_TIER in annotations:
+            said.add((annotations.get(keys.NETWORK_TOPOLOGY_TIER, ""), mode.lower()))
+    if not said:
+        return None
+    text, mode = max(said)
+    tier = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    return Topology(required=mode != "soft" and tier is not None, tier=tier)
 
 
 def _native(constraints: dict[str, Any]) -> Topology | None:
