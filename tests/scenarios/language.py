@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
-from posse.engine.cycle import cycle
+from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import (
     Decision,
     Evict,
@@ -249,14 +249,14 @@ def ends(*pods: str, shunned: bool = False) -> Happening:
     return happen
 
 
-def goes(*pods: str) -> Happening:
-    """These pods are being deleted: they still take their room."""
+def goes(*pods: str, grace: float = 0.0) -> Happening:
+    """These pods are being deleted: they still take their room, for so many seconds."""
 
     def happen(view: View) -> None:
         for uid in pods:
             member = view.members[uid]
             where = view.columns.names[member.row] if member.row != NOWHERE else None
-            view.set_pod(replace(member.facts, deleting=True, node=where))
+            view.set_pod(replace(member.facts, deleting=True, grace=grace, node=where))
 
     return happen
 
@@ -459,6 +459,8 @@ class Scenario:
                 check_promises(view, decision, full)
             _compare(number, turn.expect, decisions)
             assert list(cycle(view, self.policy, now)) == [], "an idle cycle decides nothing"
+            date = wake_at(view, self.policy)
+            assert date is None or date > now, "nothing is left to do, and it is due at once"
 
 
 def _moved_up(decision: Decision, told: dict[str, Verdict]) -> bool:

@@ -69,6 +69,39 @@ def kept(*seats: tuple[str, str], where: str = "") -> list[Expectation]:
     return [keeps("train", *seats), incomplete("train", told)]
 
 
+OVERCOME = [
+    Scenario(
+        "who could have ended it while it ran has its seats while they are kept for it",
+        nodes=nodes(1, gpus=2),
+        gangs=[trains()],
+        then=[
+            Turn([ends(*PAIR)], kept(*BOTH, where="node-0")),
+            Turn(
+                [arrives(gang("new", workers=2, gpus=1, priority=5))],
+                [
+                    releases("train"),
+                    starts("new", 2, on={"node-0": 2}),
+                    keeps("train"),
+                    waits("train", because="ended for team/new", reason=Reason.INCOMPLETE),
+                ],
+            ),
+            Turn([again(0, 1)], [waits("train")]),
+        ],
+    ),
+    Scenario(
+        "who could not has not",
+        nodes=nodes(1, gpus=2),
+        gangs=[trains(facts={"preemptable": False})],
+        then=[
+            Turn([ends(*PAIR)], kept(*BOTH, where="node-0")),
+            Turn(
+                [arrives(gang("new", workers=2, gpus=1, priority=5))],
+                [waits("new", because="2 held for team/train")],
+            ),
+        ],
+    ),
+]
+
 LOST = [
     scenario(
         "deleted, all of them: their seats are theirs again, and no thief's",
@@ -383,7 +416,9 @@ IN_THE_END = [
 ]
 
 
-@pytest.mark.parametrize("scenario", LOST + NOT_KEPT + IN_THE_END, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "scenario", LOST + OVERCOME + NOT_KEPT + IN_THE_END, ids=lambda each: each.name
+)
 def test_bereft(scenario: Scenario) -> None:
     scenario.play()
 

@@ -43,7 +43,9 @@ TABLE = [
             gang("a", workers=3, gpus=2, queue="mine"),
         ],
         expect=[
-            quota("a", "asks for 6 GPUs, but queue mine may use 4 (capability); ask for less, or")
+            quota(
+                "a", "asks for 6 GPUs, but queue mine may use 4 (capability); ask for 4 at most, or"
+            )
         ],
         then=[
             Turn(
@@ -159,7 +161,8 @@ TABLE = [
         expect=[
             quota(
                 "a",
-                "the pod needs 10 GPUs on one node; the largest of today's nodes has 8; besides,"
+                "the pod needs 10 GPUs on one node; the largest of today's nodes has 8;"
+                " ask for 8 at most, or add a larger node; besides,"
                 " queue q may use 16 (capability) and 8 are in use",
             ),
         ],
@@ -181,7 +184,8 @@ TABLE = [
         expect=[
             quota(
                 "a",
-                "the pod needs 9 GPUs on one node; the largest of today's nodes has 8; besides, 8"
+                "the pod needs 9 GPUs on one node; the largest of today's nodes has 8;"
+                " ask for 8 at most, or add a larger node; besides, 8"
                 " are free, but 6 are kept for queue vision (guarantee)",
             ),
         ],

@@ -104,8 +104,8 @@ TABLE = [
         expect=[
             waits(
                 "j",
-                because="only 2 of its 3 pods find a node: 2 nodes have a pod in the"
-                " same kubernetes.io/hostname that its anti-affinity avoids",
+                because="on today's nodes only 2 of its 3 pods find a node: 2 nodes have a pod in"
+                " the same kubernetes.io/hostname that its anti-affinity avoids",
             )
         ],
         then=[Turn([arrives(*grid(b=1))], [starts("j", on={"a0": 1, "a1": 1, "b0": 1})])],
@@ -304,7 +304,7 @@ TABLE = [
         "two members cannot share it",
         grid(a=2),
         gangs=[job("j", workers=2, gpus=1, relations=Relations(claims=("team/data",)))],
-        expect=[waits("j", because="only 1 of its 2 pods finds a node")],
+        expect=[waits("j", because="another pod uses team/data; ask for 1 pod")],
     ),
     # -- preferences
     Scenario(

@@ -101,7 +101,7 @@ SCENARIOS = [
         expect=[starts("elastic", 2), starts("rigid", 2), waits("elastic")],
     ),
     Scenario(
-        "priority, then age, then uid",
+        "priority, then age, then name",
         nodes=nodes(1, gpus=1),
         gangs=[
             gang("young", workers=1, gpus=1, age=1),
@@ -114,6 +114,16 @@ SCENARIOS = [
             Turn([vanishes("high")], [starts("aged", 1), waits("old", because="1 job states no")]),
             Turn([vanishes("aged")], [starts("old", 1), waits("young", because="1 job states no")]),
         ],
+    ),
+    Scenario(
+        "of the same second in the order of their names, and numbers in them count as such",
+        nodes=nodes(1, gpus=1),
+        gangs=[
+            gang("job-10", workers=1, gpus=1, facts={"uid": "a"}),
+            gang("job-2", workers=1, gpus=1, facts={"uid": "b"}),
+            gang("eval", workers=1, gpus=1, facts={"uid": "c"}),
+        ],
+        expect=[starts("eval", 1), waits("job-2", place=1), waits("job-10", place=2)],
     ),
     Scenario(
         "a smaller gang passes one that does not fit",
@@ -371,7 +381,7 @@ BEGUN = [
             gang("thief", workers=1, gpus=1),
         ],
         expect=[
-            waits("half", because="needs 2 GPUs (2 pods x 1 each), 1 of 4 is free"),
+            waits("half", because="they need 2 GPUs (2 pods x 1 each), 1 of 4 is free"),
             waits("thief", because="0 of 4 are free, 1 held for team/half"),
         ],
         then=[Turn([ends("busy")], [starts("half", 2), waits("thief", because="0 of 4 are free")])],
@@ -389,7 +399,7 @@ BEGUN = [
                     refused("low-worker-1", "low-worker-2", "low-worker-3"),
                     arrives(pod("more", on="node-2", gpus=1)),
                 ],
-                [waits("low", because="needs 3 GPUs (3 pods x 1 each), 2 of 5 are free")],
+                [waits("low", because="they need 3 GPUs (3 pods x 1 each), 2 of 5 are free")],
             ),
             Turn(
                 [

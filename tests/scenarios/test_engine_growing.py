@@ -16,6 +16,7 @@ from tests.scenarios.language import (
     Team,
     Turn,
     arrives,
+    but,
     ends,
     evicts,
     gang,
@@ -212,6 +213,36 @@ SCENARIOS = [
         gangs=[grows("new", "node-0", workers=2), gang("x", workers=1, gpus=8, age=10.0)],
         policy=Policy(preemption=False),
         expect=[starts("x", 1), waits("new", because="1 pod beyond its minimum")],
+    ),
+    Scenario(
+        "nor is it older than it is, because its group is",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            but(
+                grows("old", "node-0", workers=2, age=20.0, priority=0, facts={"loose": True}),
+                "worker-1",
+                created=-5.0,
+            ),
+            gang("x", workers=1, gpus=8, age=10.0),
+        ],
+        expect=[starts("x", 1), waits("old")],
+    ),
+    Scenario(
+        "one of its pods may come before another one's, and the next after it",
+        nodes=nodes(3, gpus=8),
+        gangs=[
+            but(
+                but(
+                    grows("old", "node-0", workers=3, age=20.0, priority=0, facts={"loose": True}),
+                    "worker-1",
+                    created=-15.0,
+                ),
+                "worker-2",
+                created=-5.0,
+            ),
+            gang("x", workers=1, gpus=8, age=10.0),
+        ],
+        expect=[starts("old", 1), starts("x", 1), waits("old")],
     ),
     Scenario(
         "of a loose group nobody is told to be beyond a minimum",

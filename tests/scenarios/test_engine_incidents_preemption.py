@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from posse.engine.decisions import Reason
-from posse.engine.facts import QueueFacts
+from posse.engine.facts import Keeps, Purpose, QueueFacts
 from posse.engine.fit.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.policy import Policy
 from tests.scenarios.language import (
@@ -15,6 +15,7 @@ from tests.scenarios.language import (
     Team,
     Turn,
     arrives,
+    but,
     ends,
     evicts,
     gang,
@@ -173,6 +174,48 @@ SCENARIOS = [
             ),
             Turn([ends("b-worker-0")], [starts("new", 1, on={"node-1": 1})]),
         ],
+    ),
+    Scenario(
+        "kubernetes#95752: a victim was given an hour to end: nobody else ends meanwhile",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            runs("a", "node-0", facts={"began": -1.0}),
+            runs("b", "node-1"),
+            gang("new", workers=1, gpus=8, priority=9),
+        ],
+        policy=Policy(preemption_hold=30.0, backfill=False),
+        expect=[evicts("new", {"a": 1}), waits("new", reason=RESERVED), ended("a")],
+        then=[
+            Turn([goes("a-worker-0", grace=3600.0)]),
+            Turn(after=3500.0),
+            # It should have gone by now, and is waited for a little longer.
+            Turn(
+                after=200.0,
+                expect=[
+                    keeps("new"),
+                    evicts("new", {"b": 1}, on={"node-1": 1}),
+                    waits("new", because="team/b", reason=RESERVED),
+                    ended("b"),
+                ],
+            ),
+        ],
+    ),
+    Scenario(
+        "so it is for who leads next",
+        nodes=nodes(2, gpus=8),
+        gangs=[
+            but(runs("a", "node-0", deleting=1), "worker-0", grace=3600.0),
+            runs("b", "node-1"),
+            gang(
+                "new",
+                workers=1,
+                gpus=8,
+                priority=9,
+                facts={"keeps": Keeps(Purpose.PREEMPTION, (("worker", "node-0"),), -1000.0)},
+            ),
+        ],
+        expect=[waits("new", because="1 pod of team/a to end", reason=RESERVED)],
+        then=[Turn([ends("a-worker-0")], [starts("new", 1, on={"node-0": 1})])],
     ),
     Scenario(
         "kai#2115: what stands against it are its victims themselves: it succeeds",

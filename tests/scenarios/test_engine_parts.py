@@ -63,6 +63,11 @@ def parted(
     return team
 
 
+def ended_well(team: Team, *parts: str) -> Team:
+    """The same, of whose parts each of these had one more, which has ended well."""
+    return Team(replace(team.group, ended=tuple((part, 1) for part in parts)), team.pods)
+
+
 def late(team: str, name: str, part: str) -> Happening:
     return arrives(replace(member(team, name, gpus=8), part=part))
 
@@ -217,8 +222,28 @@ SQUADS = [
         "whoever's fellows do not exist waits for them, and others of its gang do not",
         nodes=racks(a=2, b=2),
         gangs=[parted("job", 1, 2, least=1, together=2)],
-        expect=[starts("job", 2, who=["job-worker-1", "job-worker-2"])],
+        expect=[
+            starts("job", 2, who=["job-worker-1", "job-worker-2"]),
+            waits(
+                "job",
+                because="1 pod beyond its minimum: of its part 1 of 2 pods exist; it starts when",
+                reason=Reason.INCOMPLETE,
+            ),
+        ],
         then=[Turn([late("job", "worker-3", "0/0")], [starts("job", 2)])],
+    ),
+    Scenario(
+        "who comes to a part that is not all there, later, is told so once",
+        nodes=racks(a=2, b=2),
+        gangs=[parted("job", 2, least=2, together=2, on=["a-0", "a-1"])],
+        then=[
+            Turn(
+                [late("job", "worker-2", "0/1")],
+                [waits("job", because="1 pod beyond its minimum", reason=Reason.INCOMPLETE)],
+            ),
+            Turn([arrives(node("new", gpus=8))]),
+            Turn([late("job", "worker-3", "0/1")], [starts("job", 2, on={"b-0": 1, "b-1": 1})]),
+        ],
     ),
     Scenario(
         "a gang whose parts are not all there is told so",
@@ -283,6 +308,49 @@ SQUADS = [
             evicts("new", {"job": A + B}),
             waits("new", reason=Reason.RESERVED),
             waits("job", reason=Reason.INCOMPLETE),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "a part of which somebody ended well is as whole as it was: others of its gang follow",
+        nodes=racks(a=1, b=3),
+        gangs=[
+            ended_well(
+                parted(
+                    "job",
+                    1,
+                    3,
+                    least=3,
+                    together=2,
+                    parts=2,
+                    on=["a-0", "b-0", "b-1"],
+                    started=True,
+                ),
+                "0/0",
+            )
+        ],
+        expect=[starts("job", 1, on={"b-2": 1})],
+    ),
+    Scenario(
+        "nor is what is left of it given up to others in place of a part that is not needed",
+        nodes=racks(a=1, b=2, c=2),
+        gangs=[
+            ended_well(
+                parted(
+                    "job",
+                    *(1, 2, 2),
+                    least=3,
+                    together=2,
+                    parts=2,
+                    on=["a-0", "b-0", "b-1", "c-0", "c-1"],
+                ),
+                "0/0",
+            ),
+            gang("new", workers=1, gpus=8, priority=5),
+        ],
+        expect=[
+            evicts("new", {"job": ["job-worker-3", "job-worker-4"]}),
+            waits("new", reason=Reason.RESERVED),
         ],
         policy=QUIET,
     ),

@@ -95,7 +95,7 @@ CAPABILITY = [
                 "big",
                 reason=QUOTA,
                 because="asks for 20 GPUs, but queue vision may use 16 (capability);"
-                " ask for less, or raise it",
+                " ask for 16 at most, or raise it",
             )
         ],
         then=[Turn([arrives(queue("vision", gpus=20))], [starts("big", 5)])],

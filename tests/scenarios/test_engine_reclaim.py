@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from posse.engine.decisions import Reason
-from posse.engine.facts import QueueFacts
+from posse.engine.facts import BudgetFacts, QueueFacts
+from posse.engine.fit.terms import Selector
 from posse.engine.policy import Policy
 from tests.scenarios.language import (
     GPU,
@@ -21,6 +22,7 @@ from tests.scenarios.language import (
     gang,
     member,
     nodes,
+    queue,
     shape,
     starts,
     waits,
@@ -202,13 +204,36 @@ SCENARIOS = [
         expect=[waits("new")],
     ),
     Scenario(
-        "its own queue first: what is of lower priority there costs nobody else anything",
+        "what others were lent first: a lesser gang of its own queue would have that back anyway",
         nodes=nodes(4, gpus=8),
         queues=HALVES,
         gangs=[
             runs("a1", "a", "node-0", "node-1"),
             runs("a2", "a", "node-2"),
             runs("b1", "b", "node-3"),
+            gang("new", workers=1, gpus=8, queue="b", priority=5),
+        ],
+        expect=[evicts("new", {"a2": 1}), waits("new", reason=RESERVED), ended("a2")],
+    ),
+    Scenario(
+        "but before that members that a lesser gang of its own queue can spare",
+        nodes=nodes(4, gpus=8),
+        queues=HALVES,
+        gangs=[
+            runs("a1", "a", "node-0", "node-1"),
+            runs("b1", "b", "node-2", "node-3", least=1),
+            gang("new", workers=1, gpus=8, queue="b", priority=5),
+        ],
+        expect=[evicts("new", {"b1": ["b1-worker-1"]}), waits("new", reason=RESERVED)],
+    ),
+    Scenario(
+        "its own queue where that has all its due",
+        nodes=nodes(4, gpus=8),
+        queues=HALVES,
+        gangs=[
+            runs("a1", "a", "node-0", "node-1"),
+            runs("b1", "b", "node-2"),
+            runs("b2", "b", "node-3", priority=5),
             gang("new", workers=1, gpus=8, queue="b", priority=5),
         ],
         expect=[evicts("new", {"b1": 1}), waits("new", reason=RESERVED), ended("b1")],
@@ -239,6 +264,166 @@ SCENARIOS = [
         ],
         gangs=[*FULL, gang("new", workers=2, gpus=8, queue="b")],
         expect=[evicts("new", {"a1": 2}), waits("new", reason=RESERVED), ended("a1")],
+    ),
+]
+
+
+def small(name: str, queue: str, on: str = "node-0", **like: Any) -> Team:
+    return gang(name, workers=1, on=[on], gpus=1, queue=queue, facts={"began": -10.0}, **like)
+
+
+def taken(name: str, *victims: str) -> list[Expectation]:
+    """These end for it, one pod each."""
+    told = [waits(name, reason=RESERVED), *(ended(each) for each in victims)]
+    return [evicts(name, dict.fromkeys(victims, 1)), *told]
+
+
+THIRDS = [queue(each, deserved=2) for each in "abc"]
+
+TOGETHER = [
+    Scenario(
+        "a lesser gang of its own queue and one of another's end together, where neither would do",
+        nodes=nodes(1, gpus=6),
+        queues=THIRDS,
+        gangs=[
+            small("a1", "a"),
+            *(small(f"b{at}", "b") for at in range(5)),
+            gang("new", workers=2, gpus=1, queue="a", priority=5),
+        ],
+        expect=taken("new", "a1", "b0"),
+    ),
+    Scenario(
+        "of the other's the lowest priority all the same",
+        nodes=nodes(1, gpus=6),
+        queues=THIRDS,
+        gangs=[
+            small("a1", "a", priority=1),
+            *(small(f"b{at}", "b", priority=2) for at in range(3)),
+            *(small(f"b{at}", "b") for at in range(3, 5)),
+            gang("new", workers=2, gpus=1, queue="a", priority=5),
+        ],
+        expect=taken("new", "a1", "b3"),
+    ),
+    Scenario(
+        "not if its queue would still have more than its due",
+        nodes=nodes(1, gpus=6),
+        queues=THIRDS,
+        gangs=[
+            small("a1", "a"),
+            *(small(f"b{at}", "b") for at in range(5)),
+            gang("new", workers=3, gpus=1, queue="a", priority=5),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
+        "nor if the other would be left with less",
+        nodes=nodes(1, gpus=4),
+        queues=[queue("a", deserved=3), queue("b", deserved=2)],
+        gangs=[
+            small("a1", "a"),
+            gang("b1", workers=3, on=["node-0"] * 3, gpus=1, queue="b", facts={"began": -1.0}),
+            gang("new", workers=3, gpus=1, queue="a", priority=5),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
+        "a gang of its own ends only for its part of the due, where its room is no use",
+        nodes=[*nodes(1, gpus=2), *nodes(1, gpus=4, prefix="new", labels={"kind": "new"})],
+        queues=THIRDS,
+        gangs=[
+            small("a1", "a"),
+            small("c1", "c"),
+            *(small(f"b{at}", "b", "new-0") for at in range(4)),
+            gang("new", workers=2, gpus=1, queue="a", priority=5, selector={"kind": "new"}),
+        ],
+        expect=taken("new", "a1", "b0", "b1"),
+    ),
+    Scenario(
+        "what a queue above is due counts without those that end inside of it",
+        nodes=nodes(1, gpus=6),
+        queues=[
+            queue("left", deserved=3),
+            queue("a", deserved=2, parent="left"),
+            queue("b", deserved=1, parent="left"),
+            queue("c", deserved=3),
+        ],
+        gangs=[
+            *(small(f"b{at}", "b") for at in range(2)),
+            *(small(f"c{at}", "c") for at in range(4)),
+            gang("new", workers=2, gpus=1, queue="a"),
+        ],
+        expect=taken("new", "b0", "c0"),
+    ),
+    Scenario(
+        "a quota makes way by its own queue's gangs, the nodes by another's",
+        nodes=nodes(1, gpus=4),
+        queues=[queue("a", gpus=2, deserved=2), queue("b", deserved=2)],
+        gangs=[
+            small("a1", "a"),
+            *(small(f"b{at}", "b") for at in range(3)),
+            gang("new", workers=2, gpus=1, queue="a", priority=5),
+        ],
+        expect=taken("new", "a1", "b0"),
+    ),
+]
+
+
+def eight(name: str, on: str, began: float) -> Team:
+    facts = {"began": began}
+    return gang(name, workers=1, on=[on], gpus=4, queue="b", facts=facts)
+
+
+SCATTERED = [
+    Scenario(
+        "who makes a whole seat ends, not who costs least and leaves half of one on every node",
+        nodes=nodes(3, gpus=8),
+        queues=[queue("a", deserved=8), queue("b", deserved=16)],
+        gangs=[
+            eight("b0", "node-0", -1.0),
+            eight("b1", "node-0", -9.0),
+            eight("b2", "node-1", -2.0),
+            eight("b3", "node-1", -6.0),
+            eight("b4", "node-2", -3.0),
+            eight("b5", "node-2", -6.0),
+            gang("new", workers=1, gpus=8, queue="a"),
+        ],
+        expect=taken("new", "b2", "b3"),
+    ),
+    Scenario(
+        "who sits where the gang can ends, not who costs least and sits elsewhere",
+        nodes=[*nodes(1, gpus=2), *nodes(1, gpus=2, prefix="new", labels={"kind": "new"})],
+        queues=[queue("a", deserved=1), queue("b", deserved=3)],
+        gangs=[
+            small("b0", "b"),
+            small("b1", "b"),
+            small("b2", "b", "new-0", priority=3),
+            small("b3", "b", "new-0", priority=2),
+            gang("new", workers=1, gpus=1, queue="a", selector={"kind": "new"}),
+        ],
+        expect=taken("new", "b3"),
+    ),
+    Scenario(
+        "one large gang where it must be either that or a small one",
+        nodes=nodes(1, gpus=3),
+        queues=[queue("a", deserved=2), queue("b", deserved=1)],
+        gangs=[
+            gang("large", workers=1, on=["node-0"], gpus=2, queue="b", facts={"began": -9.0}),
+            small("tiny", "b"),
+            gang("new", workers=2, gpus=1, queue="a"),
+        ],
+        expect=taken("new", "large"),
+    ),
+    Scenario(
+        "a budget is not spent on who sits elsewhere",
+        nodes=[*nodes(1, gpus=1), *nodes(1, gpus=1, prefix="new", labels={"kind": "new"})],
+        queues=[queue("a")],
+        budgets=[BudgetFacts("team", "one", Selector(), 1)],
+        gangs=[
+            small("a0", "a"),
+            small("a1", "a", "new-0", priority=3),
+            gang("new", workers=1, gpus=1, queue="a", priority=5, selector={"kind": "new"}),
+        ],
+        expect=taken("new", "a1"),
     ),
 ]
 
@@ -361,6 +546,8 @@ RESOURCES = [
 ]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS + RESOURCES, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario", SCENARIOS + TOGETHER + SCATTERED + RESOURCES, ids=lambda scenario: scenario.name
+)
 def test_reclaim(scenario: Scenario) -> None:
     scenario.play()

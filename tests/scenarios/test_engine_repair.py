@@ -306,6 +306,22 @@ UNSEEN = [
         expect=[starts("new", 2)],
         then=[Turn(after=2 * HOLD)],
     ),
+    scenario(
+        "nor do those that wait for it end who runs",
+        nodes=nodes(3, gpus=1),
+        gangs=[
+            gang(
+                "train",
+                workers=4,
+                gpus=1,
+                on=["node-0", "node-1"],
+                started=True,
+                facts={"ran_with": 2},
+            )
+        ],
+        expect=[waits("train", because="they need 2 GPUs")],
+        then=[Turn(after=2 * HOLD)],
+    ),
 ]
 
 NOT_KEPT = [
@@ -451,7 +467,7 @@ IN_THE_END = [
         nodes=nodes(3, gpus=1),
         others=[pod("busy", on="node-2", gpus=1)],
         gangs=[gang("train", workers=3, gpus=1, on=["node-0"], started=True, recreated=False)],
-        expect=[waits("train", because="needs 2 GPUs")],
+        expect=[waits("train", because="they need 2 GPUs")],
         then=[
             Turn([arrives(thief())], [waits("thief", because="1 held for team/train")]),
             Turn(after=HOLD, expect=[starts("thief", 1, on={"node-1": 1}), waits("train")]),

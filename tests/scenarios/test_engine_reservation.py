@@ -28,6 +28,9 @@ from tests.scenarios.language import (
 )
 
 HOUR = 3600.0
+RACKS = [
+    node(f"{rack}{at}", gpus=1, labels={"posse.dev/rack": rack}) for rack in "ab" for at in range(2)
+]
 # Long after any gang was created, so that nobody has waited for long.
 SOON = Policy(reserve_after=300.0, most_overtakes=3)
 
@@ -211,11 +214,7 @@ FORESEEN = [
     ),
     Scenario(
         "in a domain: the room of the rack that comes free first is kept",
-        nodes=[
-            node(f"{rack}{at}", gpus=1, labels={"posse.dev/rack": rack})
-            for rack in "ab"
-            for at in range(2)
-        ],
+        nodes=RACKS,
         gangs=[
             job("x", 1, lasts=HOUR, on=["a0"]),
             job("y", 1, lasts=600, on=["b0"]),
@@ -224,6 +223,23 @@ FORESEEN = [
         ],
         expect=[starts("vague", on={"a1": 1}), waits("pair", because="about 00:10 UTC")],
         then=[Turn([vanishes("y")], [starts("pair", on={"b0": 1, "b1": 1})], after=599)],
+    ),
+    Scenario(
+        "in a domain: the pods of the first in line are deleted before their group is",
+        nodes=RACKS,
+        gangs=[
+            job("x", 1, lasts=HOUR, on=["a0"]),
+            job("y", 1, lasts=600, on=["b0"]),
+            job("pair", 2, age=9, facts={"topology": Topology(tier=1)}),
+        ],
+        expect=[waits("pair", because="about 00:10 UTC")],
+        then=[
+            Turn(
+                [ends("pair-worker-0", "pair-worker-1")],
+                [waits("pair", because="0 of 2 pods exist", reason=Reason.INCOMPLETE)],
+            ),
+            Turn([vanishes("pair"), arrives(job("late", 2))], [starts("late", 2)]),
+        ],
     ),
     Scenario(
         "quota that it will need is not given away either",
@@ -597,6 +613,30 @@ UNKNOWN = [
             waits("big"),
             reserved("s1"),
             reserved("s2"),
+        ],
+    ),
+    Scenario(
+        "where all that comes free is kept for another queue's first, the next asks for no date",
+        nodes=nodes(1, gpus=2),
+        queues=[QueueFacts("a"), QueueFacts("b")],
+        gangs=[
+            job("runs", gpus=2, on=["node-0"]),
+            job("first", gpus=2, queue="a", age=9.0),
+            job("next", gpus=2, queue="b"),
+        ],
+        policy=Policy(reserve_after=300.0, preemption=False, reclaim=False),
+        expect=[waits("first"), waits("next")],
+        then=[
+            Turn(after=400.0, expect=[gathers("first", "node-0", overtaken=0), waits("first")]),
+            Turn(
+                [ends("runs-worker-0")],
+                [
+                    starts("first", 1),
+                    gathers("first"),
+                    gathers("next", "node-0", overtaken=1),
+                    waits("next"),
+                ],
+            ),
         ],
     ),
     Scenario(

@@ -12,17 +12,24 @@ from typing import Any
 
 import pytest
 
-from posse.engine.decisions import Reason
+from posse.engine.cycle import cycle
+from posse.engine.decisions import Evict, Reason
 from posse.engine.policy import Policy
+from posse.engine.view import View
 from tests.scenarios.language import (
     Expectation,
     Scenario,
     Team,
     Turn,
+    arrives,
     ends,
     evicts,
     gang,
     goes,
+    keeps,
+    leaves,
+    member,
+    node,
     nodes,
     queue,
     starts,
@@ -73,6 +80,30 @@ def half_full(*behind: Team, policy: Policy | None = None, name: str) -> Scenari
 
 
 SCENARIOS = [
+    Scenario(
+        "who has begun and lost a member ends others before anybody new does",
+        nodes=nodes(3, gpus=1),
+        gangs=[runs("mine", "node-0", "node-1", priority=5), runs("old", "node-2")],
+        then=[
+            Turn(
+                [ends("mine-worker-1"), leaves("node-1")],
+                [keeps("mine", ("worker", "node-1")), waits("mine", reason=INCOMPLETE)],
+            ),
+            Turn(
+                [
+                    arrives(member("mine", "worker-1", gpus=1)),
+                    arrives(gang("new", workers=1, gpus=1, priority=5, age=9.0)),
+                ],
+                [
+                    keeps("mine"),
+                    evicts("mine", {"old": 1}, on={"node-2": 1}),
+                    waits("mine", because="1 pod of team/old", reason=RESERVED),
+                    ended("old"),
+                    waits("new"),
+                ],
+            ),
+        ],
+    ),
     half_full(
         gang("second", workers=2, gpus=1),
         name="room that it lacks a part of is not given to who comes behind, to be ended at once",
@@ -186,3 +217,20 @@ def test_borrowing(scenario: Scenario) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
 def test_turns(scenario: Scenario) -> None:
     scenario.play()
+
+
+def test_who_was_put_off_is_not_passed_by_who_came_later() -> None:
+    """There is no time to look for all their victims at once; one is left, for the seventeenth."""
+    view = View()
+    first = [
+        gang(f"first-{at:02}", workers=1, gpus=1, cores=1 + at / 8, priority=5, age=20.0 - at)
+        for at in range(17)
+    ]
+    arrives(node("node-0", gpus=17, cores=64))(view)
+    arrives(*(runs(f"old-{at:02}", "node-0") for at in range(17)), *first)(view)
+    evicted = [each.gang for each in cycle(view, Policy(), 1.0) if isinstance(each, Evict)]
+    assert evicted == [team.group.key for team in first[:16]]
+
+    arrives(gang("later", workers=1, gpus=1, priority=3))(view)
+    evicted = [each.gang for each in cycle(view, Policy(), 2.0) if isinstance(each, Evict)]
+    assert evicted == ["team/first-16"]
