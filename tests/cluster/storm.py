@@ -10,7 +10,8 @@ import asyncio
 import hashlib
 import random
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import looptime
@@ -41,6 +42,10 @@ _REPLICAS = {kinds.MPI_JOB: "mpiReplicaSpecs", kinds.TF_JOB: "tfReplicaSpecs"}
 
 
 class Storm:
+    pauses: tuple[float, ...] = (0.0, 0.01, 0.3, 2.0, 20.0, 60.0)
+    seconds: tuple[int, ...] = (1, 30, 120)  # that a job may take
+    loners: float = 0.1  # how many jobs are no gangs
+
     def __init__(self, running: VirtualCluster, witness: Witness, chance: random.Random) -> None:
         self.running = running
         self.witness = witness
@@ -69,7 +74,7 @@ class Storm:
                 await act()
             except KubeError as error:
                 self._say(f"  {type(error).__name__}")
-            await asyncio.sleep(self.chance.choice([0.0, 0.01, 0.3, 2.0, 20.0, 60.0]))
+            await asyncio.sleep(self.chance.choice(self.pauses))
 
     async def subside(self) -> None:
         """Everything is mended: services, nodes, queues; nobody else takes room any more."""
@@ -157,12 +162,12 @@ class Storm:
         job = mpi(
             name, workers=chance.randint(1, 4), gpus=chance.choice([0, 1, 1, 2]),
             cpu=chance.choice(["", "1", "500m"]), retry=chance.choice([0, 2]),
-            gang=chance.random() > 0.1,
+            gang=chance.random() >= self.loners,
         ).manifest()  # fmt: skip
         spec = job["spec"]
         launcher = spec["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"]
         launcher["annotations"] = dict(launcher.get("annotations") or {}) | {
-            keys.SIMULATED_DURATION: f"{chance.choice([1, 30, 120])}s",
+            keys.SIMULATED_DURATION: f"{chance.choice(self.seconds)}s",
             keys.SIMULATED_EXIT_CODE: chance.choice(["0", "0", "0", "1"]),
         }
         spec["launcherCreationPolicy"] = chance.choice(["WaitForWorkersReady", "AtStartup"])
@@ -182,13 +187,14 @@ class Storm:
         job = tf(
             name, workers=chance.randint(1, 3), gpus=chance.choice([0, 1, 1]), cpu="500m",
             ps=chance.choice([0, 1, 2]), chief=chance.random() < 0.2,
-            gang=chance.random() > 0.1, clean_task_policy=chance.choice(["Running", "All"]),
+            gang=chance.random() >= self.loners,
+            clean_task_policy=chance.choice(["Running", "All"]),
         ).manifest()  # fmt: skip
         for role, replicas in job["spec"]["tfReplicaSpecs"].items():
             if role != "PS":
                 metadata = replicas["template"].setdefault("metadata", {})
                 metadata["annotations"] = dict(metadata.get("annotations") or {}) | {
-                    keys.SIMULATED_DURATION: f"{chance.choice([1, 30, 120])}s"
+                    keys.SIMULATED_DURATION: f"{chance.choice(self.seconds)}s"
                 }
             replicas["restartPolicy"] = chance.choice(["Never", "OnFailure", "ExitCode"])
         return dict(job)
@@ -407,6 +413,18 @@ class Storm:
         await self.running.connection.create(kinds.POD, pod(f"{name}-0", name), NAMESPACE)
 
 
+@dataclass(frozen=True)
+class Room:
+    """What the cluster has: nodes of so many GPUs each, and queues that may use fewer."""
+
+    nodes: int
+    gpus: int
+    quotas: Mapping[str, int]
+
+    def most(self, queue: str | None) -> int:
+        return self.quotas.get(queue or "", self.nodes * self.gpus)
+
+
 async def story(seed: int, *, steps: int = STEPS) -> tuple[VirtualCluster, list[str], list[str]]:
     """The cluster as it was left, what is wrong with it, and what happened."""
     chance = random.Random(f"storm {seed}")
@@ -419,23 +437,26 @@ async def story(seed: int, *, steps: int = STEPS) -> tuple[VirtualCluster, list[
         await storm.rage(steps)
         storm._say("-- calm")
         await storm.subside()
-        troubles = await _aftermath(running, nodes, gpus)
+        troubles = await aftermath(running, nodes, gpus)
         return running, [*witness.settled(), *troubles], storm.said
 
 
-async def _aftermath(running: VirtualCluster, nodes: int, gpus: int) -> list[str]:
+async def aftermath(
+    running: VirtualCluster, nodes: int, gpus: int, quotas: Mapping[str, int] | None = None
+) -> list[str]:
     """Who has neither ended nor a good reason to wait, when there was time for everybody."""
+    room = Room(nodes, gpus, quotas or {})
     waited, left = 0.0, ["nobody has looked"]
     while waited < CALM:
         await asyncio.sleep(50)
         waited += 50
-        left = await _unfinished(running, nodes, gpus)
+        left = await _unfinished(running, room)
         if not left and waited >= 400:
             break
     return [*left, *running.ended()]
 
 
-async def _unfinished(running: VirtualCluster, nodes: int, gpus: int) -> list[str]:
+async def _unfinished(running: VirtualCluster, room: Room) -> list[str]:
     left: list[str] = []
     jobs = [
         job for kind in _REPLICAS for job in (await running.connection.list(kind, NAMESPACE)).items
@@ -450,7 +471,7 @@ async def _unfinished(running: VirtualCluster, nodes: int, gpus: int) -> list[st
         conditions = (job.get("status") or {}).get("conditions") or []
         if any(c["type"] in ("Succeeded", "Failed") and c["status"] == "True" for c in conditions):
             continue
-        if _fits(job, nodes, gpus):
+        if _fits(job, room):
             left.append(f"job {name} has not ended: {[c['type'] for c in conditions]}")
         elif not _sentence(
             groups.get(name), [p for p in pods if p["metadata"]["name"].startswith(f"{name}-")]
@@ -479,7 +500,8 @@ async def _unfinished(running: VirtualCluster, nodes: int, gpus: int) -> list[st
             for p in members
             for c in p["spec"]["containers"]
         )
-        if group and (len(members) < least or asked > nodes * gpus):
+        spec = (groups.get(group) or {"spec": {}})["spec"]
+        if group and (len(members) < least or asked > room.most(spec.get("queue"))):
             continue
         left.append(f"pod {name} has not ended: {one['status']}")
     return left
@@ -496,21 +518,22 @@ def _sentence(group: dict[str, Any] | None, pods: list[dict[str, Any]]) -> bool:
     return any(p["spec"].get("nodeName") for p in pods)
 
 
-def _fits(job: dict[str, Any], nodes: int, gpus: int) -> bool:
+def _fits(job: dict[str, Any], room: Room) -> bool:
     """Whether an empty cluster has room for all of it, and it has as many pods as it asks for."""
     spec = job["spec"]
     roles = next(spec[field] for field in _REPLICAS.values() if field in spec)
     policy = spec["runPolicy"].get("schedulingPolicy") or {}
     if policy.get("minAvailable", 0) > sum(role["replicas"] for role in roles.values()) - 1:
         return False
-    seats, per_node = 0, gpus
+    seats, per_node, total = 0, room.gpus, 0
     for role in roles.values():
         limits = role["template"]["spec"]["containers"][0].get("resources", {}).get("limits", {})
         asked = int(limits.get(GPU, 0))
         if asked:
             seats += role["replicas"]
-            per_node = min(per_node, gpus // asked)
-    return seats <= nodes * per_node
+            total += role["replicas"] * asked
+            per_node = min(per_node, room.gpus // asked)
+    return seats <= room.nodes * per_node and total <= room.most(policy.get("queue"))
 
 
 def main(seed: int) -> None:

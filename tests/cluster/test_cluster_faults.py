@@ -118,6 +118,7 @@ async def test_a_scheduler_that_dies_at_its_nth_bind(number: int, how: Loss) -> 
     async with witnessed() as running:
         await training(running).submit(mpi("j", workers=4))
         await die_at(running, "scheduler", number, "/binding", how)
+        await asyncio.sleep(1)  # ages are whole seconds: of equals the name would decide
         await training(running).submit(mpi("greedy", workers=1))
         running.start("scheduler")
         await wait_for_status(running, "j", "RUNNING")

@@ -587,10 +587,28 @@ async def test_a_launcher_that_works_too_runs_with_its_workers() -> None:
 async def test_a_smaller_minimum_starts_with_those_that_fit() -> None:
     async with witnessed() as running:
         job = mpi("j", workers=6).manifest()
+        job["spec"]["launcherCreationPolicy"] = "AtStartup"
         job["spec"]["runPolicy"]["schedulingPolicy"] = {"minAvailable": 3}
         await running.connection.create(kinds.MPI_JOB, job, NAMESPACE)
         await asyncio.sleep(60)
-        assert await seated(running, "j") == 4
+        assert await seated(running, "j") == 5
+
+
+async def test_workers_that_their_launcher_waits_for_do_not_sit_there_without_the_last() -> None:
+    """mpi-operator#608: it could do with three, but its launcher begins with four alone, and the
+    next in line would have waited for those three."""
+    async with witnessed(1, gpus=4) as running:
+        thief = pod("f", "", gpus=1, nodeName="node-0", schedulerName="somebody")
+        await running.connection.create(kinds.POD, thief, NAMESPACE)
+        job = mpi("j", workers=4, gpus=1).manifest()
+        job["spec"]["runPolicy"]["schedulingPolicy"] = {"minAvailable": 3}
+        await running.connection.create(kinds.MPI_JOB, job, NAMESPACE)
+        await asyncio.sleep(60)
+        assert await seated(running, "j") == 0
+        await running.connection.delete(kinds.POD, "f", NAMESPACE, grace=0)
+        await wait_for_status(running, "j", "RUNNING")
+        group = await running.connection.get(kinds.POD_GROUP, "j", NAMESPACE)
+        assert group["spec"]["minMember"] == 3, "from now on it can do with fewer"
 
 
 async def test_a_launcher_that_fails_is_tried_again_and_then_the_job_fails() -> None:

@@ -51,6 +51,12 @@ async def waiting(running: Riding) -> dict[str, str]:
 
 async def test_a_scheduler_that_is_gone_is_noticed_when_its_lease_has_run_out() -> None:
     async with cluster(1) as running:
+
+        async def leads() -> bool:
+            seen = await look(running.connection, running.namespace)
+            return any(one.service == "scheduler" and one.alive for one in seen.leaders)
+
+        await running.until(leads, "a scheduler leads")
         await running.stop("scheduler")
         await running.linger(30)
         seen = await look(running.connection, running.namespace)

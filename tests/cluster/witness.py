@@ -8,7 +8,7 @@ crosses on its way with another's write made in the last `lag` seconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -44,6 +44,8 @@ class Witness:
         self._pods: dict[Key, Object] = {}
         self._nodes: dict[str, Object] = {}
         self._groups: dict[str, dict[Key, Object]] = {name: {} for name in _GROUPS}
+        self._queues: dict[str, Object] = {}
+        self._bound_by: dict[str, float] = {}  # queue -> when what it may use last changed
         self._lease: Object = {}
         self._since: dict[str, float] = {}  # uid -> when somebody else put that pod on its node
         self._lost: dict[Key, float] = {}  # gang -> when its group last ceased to be usable
@@ -93,6 +95,8 @@ class Witness:
             self._node(record.name, obj)
         elif record.resource in self._groups:
             self._group(record.resource, key, obj)
+        elif record.resource == kinds.QUEUE.qualified:
+            self._queue(record.name, obj)
         elif record.resource == kinds.LEASE.qualified and record.name == LEASE_NAME:
             self._lease = obj or {}
         self._look_at_the_half_bound()
@@ -141,6 +145,14 @@ class Witness:
             self._changed[key] = self._world.monotonic()
         self._count(key)
 
+    def _queue(self, name: str, new: Object | None) -> None:
+        if _capability(new) != _capability(self._queues.get(name)):
+            self._bound_by[name] = self._world.monotonic()
+        if new is None:
+            self._queues.pop(name, None)
+        else:
+            self._queues[name] = new
+
     # What must not be.
 
     def _judge(self, pod: Object) -> None:
@@ -164,10 +176,35 @@ class Witness:
             if lost is None or self._world.monotonic() - lost > self.lag:
                 self._object(f"{name} was bound, and its PodGroup {gang[1]} is not there")
             return
+        for group in groups:
+            self._look_at_the_quota(
+                name, asked, (group.get("spec") or {}).get("queue") or "default"
+            )
         there = sum(1 for member in self._members(gang) if not _deleting(member))
         changed = self._world.monotonic() - self._changed.get(gang, 0.0)
         if changed > self.lag and there < self._minimum(gang) and not self._ran.get(gang):
             self._object(f"{name} was bound with {there} of {self._minimum(gang)} members there")
+
+    def _look_at_the_quota(self, name: str, asked: Mapping[str, int], queue: str) -> None:
+        """Of what the pod asks for, its queue may not have more in use than it is allowed."""
+        allowed = _capability(self._queues.get(queue))
+        now = self._world.monotonic()
+        if not allowed or now - self._bound_by.get(queue, -1e9) <= self.lag:
+            return
+        used: dict[str, int] = {}
+        for pod in self._pods.values():
+            gang = _gang_of(pod)
+            if gang is None or not _node_of(pod) or _ended(pod):
+                continue
+            if now - self._since.get(_uid(pod), -1e9) <= self.lag:
+                continue
+            groups = [by_key[gang] for by_key in self._groups.values() if gang in by_key]
+            if any((group.get("spec") or {}).get("queue") == queue for group in groups):
+                for resource, amount in _requests(pod).items():
+                    used[resource] = used.get(resource, 0) + amount
+        for resource, most in allowed.items():
+            if resource in asked and used.get(resource, 0) > most:
+                self._object(f"{name}: queue {queue} uses {used[resource]} {resource} of {most}")
 
     def _shortages(self, node: str) -> Iterator[tuple[str, int]]:
         """What the node has too little of, by more than somebody else's pods of just now take."""
@@ -263,6 +300,11 @@ def _gang_of(pod: Object) -> Key | None:
 
 def _requests(pod: Object) -> dict[str, int]:
     return pod_requests(from_raw(pod["spec"], PodSpec)) | {"pods": 1}
+
+
+def _capability(queue: Object | None) -> dict[str, int]:
+    allowed = ((queue or {}).get("spec") or {}).get("capability") or {}
+    return {name: base_units(name, amount, name) for name, amount in allowed.items()}
 
 
 def _offers(node: Object) -> dict[str, int]:
