@@ -39,6 +39,7 @@ class Columns:
         self.used: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
         self.leaving: Ints = np.zeros((16, 8), np.int64)
+        self.free: Ints = np.zeros((16, 8), np.int64)
         self.touched: Ints = np.zeros(16, np.int64)
         self.freed: Ints = np.zeros(16, np.int64)
         # What is free and out of sight (see `Shadows`); None while nothing ever was.
@@ -55,7 +56,7 @@ class Columns:
         self._spare: list[int] = []
         self._by_name: Rows | None = None
         self._sorted = False
-        self._undo: list[tuple[Ints, Rows, Rows, Ints]] = []
+        self._undo: list[tuple[Ints, Rows, Ints, int]] = []
         self._depth = 0
 
     # -- who is where ------------------------------------------------------------------------
@@ -77,11 +78,14 @@ class Columns:
         self._references[row] += 1
         return row
 
-    def refer_again(self, row: int, times: int = 1) -> None:
-        self._references[row] += times
+    def refer_to(self, rows: list[int]) -> None:
+        """Once more to each of these, however often it is among them."""
+        references = self._references
+        for row in rows:
+            references[row] += 1
 
-    def unrefer(self, row: int, times: int = 1) -> None:
-        self._references[row] -= times
+    def unrefer(self, row: int) -> None:
+        self._references[row] -= 1
         if self._references[row] == 0:
             del self.row[self.names[row]]
             self.names[row] = ""
@@ -90,8 +94,9 @@ class Columns:
     def by_name(self) -> Rows:
         """The rows of all known nodes in the order of their names: the last tie is broken here."""
         if self._by_name is None:
-            known = sorted(n for n, row in self.row.items() if self.nodes[row] is not None)
-            self._by_name = np.array([self.row[n] for n in known], np.intp)
+            nodes = self.nodes
+            known = sorted([(n, row) for n, row in self.row.items() if nodes[row] is not None])
+            self._by_name = np.array([row for _, row in known], np.intp)
             self._sorted = bool((self._by_name == np.arange(len(known))).all())
         return self._by_name
 
@@ -123,10 +128,12 @@ class Columns:
 
     def _offer(self, row: int, allocatable: Mapping[str, int]) -> None:
         columns = [self.column_of(resource) for resource in allocatable]
-        self.offered -= self.allocatable[row]
+        before = self.allocatable[row].copy()
         self.allocatable[row] = 0
         self.allocatable[row, columns] = [min(max(0, a), LARGEST) for a in allocatable.values()]
-        self.offered += self.allocatable[row]
+        more = self.allocatable[row] - before
+        self.offered += more
+        self.free[row] += more
         self.clock += 1
         self.touched[row] = self.freed[row] = self.last_freed = self.last_altered = self.clock
 
@@ -142,42 +149,60 @@ class Columns:
 
     # -- amounts -----------------------------------------------------------------------------
 
+    @property
+    def width(self) -> int:
+        """How many columns there is room for; those beyond `column` are of nothing."""
+        return self.used.shape[1]
+
     def free_at(self, rows: Rows, columns: Rows) -> Ints:
-        room = self.allocatable.take(rows, axis=0)
-        room -= self.used.take(rows, axis=0)
-        room -= self.held.take(rows, axis=0)
+        """What is free there and in sight."""
+        room = self.free.take(rows, axis=0)
         if self._shade is not None:
             room -= self._shade.take(rows, axis=0)
         return room.take(columns, axis=1)
 
     def at_last(self, rows: Rows) -> Ints:
         """What is free there, in every column, once all that leaves is gone."""
-        free: Ints = self.allocatable[rows] - self.used[rows] - self.held[rows] + self.leaving[rows]
+        free: Ints = self.free[rows] + self.leaving[rows]
         return free[:, : len(self.column)]
 
-    def depart(self, row: int, columns: Rows, by: Ints) -> None:
-        """So much more (or less) of what is used on this row is on its way out."""
-        self.leaving[row, columns] += by
+    def depart(self, row: int, by: Ints, sign: int) -> None:
+        """So much more (or, with -1, less) of what is used on this row is on its way out."""
+        self.leaving[row] += sign * by
         self.clock += 1
         self.touched[row] = self.clock
 
-    def shift(self, amounts: Ints, rows: Rows, columns: Rows, by: Ints) -> None:
-        """Add `by[row, column]` to `used` or `held` at distinct rows."""
-        amounts[rows[:, None], columns] += by
-        self.clock += 1
-        self.touched[rows] = self.clock
+    def shift(self, amounts: Ints, rows: Rows, by: Ints, sign: int = 1) -> None:
+        """Add (or, with -1, take off) `by[row, column]`, none of it negative, of what is `used` or
+        `held` at distinct rows."""
+        if by.shape[1] < self.width:
+            # A column that nobody knew of when it was counted.
+            by = np.pad(by, ((0, 0), (0, self.width - by.shape[1])))
+        self._add(amounts, rows, by, sign)
         if self._depth:
-            self._undo.append((amounts, rows, columns, by))
-        elif np.count_nonzero(by < 0):
+            self._undo.append((amounts, rows, by, sign))
+        elif sign < 0:
             self.freed[rows] = self.last_freed = self.clock
 
-    def shift_one(self, row: int, columns: Rows, by: Ints) -> None:
+    def _add(self, amounts: Ints, rows: Rows, by: Ints, sign: int) -> None:
+        if sign > 0:
+            amounts[rows] += by
+            self.free[rows] -= by
+        else:
+            amounts[rows] -= by
+            self.free[rows] += by
+        self.clock += 1
+        self.touched[rows] = self.clock
+
+    def shift_one(self, row: int, by: Ints, sign: int) -> None:
         """As `shift`, of what is used on one row, outside of any statement."""
         assert not self._depth, "facts do not change inside a tentative statement"
-        self.used[row, columns] += by
+        by = sign * by
+        self.used[row] += by
+        self.free[row] -= by
         self.clock += 1
         self.touched[row] = self.clock
-        if np.count_nonzero(by < 0):
+        if sign < 0:
             self.freed[row] = self.last_freed = self.clock
 
     def shade(self, rows: Rows, by: Ints) -> None:
@@ -225,6 +250,7 @@ class Columns:
         self.used = np.pad(self.used, wider)
         self.held = np.pad(self.held, wider)
         self.leaving = np.pad(self.leaving, wider)
+        self.free = np.pad(self.free, wider)
         if self._shade is not None:
             self._shade = np.pad(self._shade, wider)
         self.offered = np.pad(self.offered, wider[1])
@@ -272,12 +298,10 @@ class Attempt:
             self._charges.undo(self._charged)
         if error is not None or not self._kept:
             while len(columns._undo) > self._mark:
-                amounts, rows, cols, by = columns._undo.pop()
-                amounts[rows[:, None], cols] -= by
-                columns.clock += 1
-                columns.touched[rows] = columns.clock
+                amounts, rows, by, sign = columns._undo.pop()
+                columns._add(amounts, rows, by, -sign)
         if columns._depth == 0:
-            for _, rows, _, by in columns._undo:
-                if np.count_nonzero(by < 0):
+            for _, rows, _, sign in columns._undo:
+                if sign < 0:
                     columns.freed[rows] = columns.last_freed = columns.clock
             columns._undo.clear()

@@ -27,7 +27,7 @@ Rank = tuple[bool, int, float, str, str, str]
 class Member:
     """A pod that takes room or waits for it."""
 
-    __slots__ = ("assumed", "facts", "leaving", "order", "row", "seating", "stuck")
+    __slots__ = ("assumed", "facts", "going", "leaving", "order", "row", "seating", "stuck")
 
     def __init__(self, facts: PodFacts, seating: Seating, row: int) -> None:
         self.facts = facts
@@ -37,15 +37,16 @@ class Member:
         self.assumed = False
         # The engine let it go and no event has confirmed that yet.
         self.leaving = False
+        # It still takes room, but is no member to count on.
+        self.going = facts.deleting
         # It should have gone long ago: nobody counts on its room any more.
         self.stuck = False
         # By priority, then the oldest first, then `worker-2` before `worker-10`.
         self.order = (-facts.priority, facts.created, len(facts.name), facts.name, facts.uid)
 
-    @property
-    def going(self) -> bool:
-        """It still takes room, but is no member to count on."""
-        return self.leaving or self.facts.deleting
+    def let_go(self, leaving: bool = True) -> None:
+        self.leaving = leaving
+        self.going = leaving or self.facts.deleting
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +130,53 @@ class Muster:
             self._roles = by_role(self.waiting)
         return self._roles
 
+    def seatings(self) -> dict[Seating, int]:
+        """How many of those who wait are of each shape."""
+        counts: dict[Seating, int] = {}
+        for role in self.roles():
+            counts[role.seating] = counts.get(role.seating, 0) + len(role.members)
+        return counts
+
+
+def apart(members: list[Member]) -> tuple[list[Member], list[Member]]:
+    """Those who sit, and those who wait: most often these or those are all of them."""
+    waiting = [member for member in members if member.row == NOWHERE]
+    if not waiting:
+        return members, waiting
+    if len(waiting) == len(members):
+        return [], waiting
+    return [member for member in members if member.row != NOWHERE], waiting
+
 
 def by_role(members: list[Member]) -> list[Role]:
+    if not members:
+        return []
+    first = members[0]
+    name, seating, part = first.facts.role, first.seating, first.facts.part
+    odd = [
+        member
+        for member in members
+        if member.seating is not seating or member.facts.role != name or member.facts.part != part
+    ]
+    if not odd:
+        # As most often.
+        return [Role(name, seating, members, part)]
     roles: dict[tuple[str, int, str], Role] = {}
-    last: Role | None = None
     for member in members:
         name, seating, part = member.facts.role, member.seating, member.facts.part
-        if last is None or last.seating is not seating or last.name != name or last.part != part:
-            last = roles.get((name, id(seating), part))
-            if last is None:
-                last = roles[name, id(seating), part] = Role(name, seating, [], part)
-        last.members.append(member)
+        role = roles.get((name, id(seating), part))
+        if role is None:
+            role = roles[name, id(seating), part] = Role(name, seating, [], part)
+        role.members.append(member)
     return list(roles.values())
+
+
+def by_seating(members: Iterable[Member]) -> dict[Seating, int]:
+    """How many of them are of each shape."""
+    counts: dict[Seating, int] = {}
+    for member in members:
+        counts[member.seating] = counts.get(member.seating, 0) + 1
+    return counts
 
 
 @dataclass(slots=True, eq=False)
@@ -255,7 +291,9 @@ class Gang:
     @property
     def missing(self) -> int:
         """Pods missing to its minimum, and to that of each role and part."""
-        muster = self.muster
+        return self._missing_of(self.muster)
+
+    def _missing_of(self, muster: Muster) -> int:
         missing = max(0, self.least - muster.present)
         if muster.squads is not None:
             missing = max(missing, muster.squads.missing)
@@ -291,6 +329,39 @@ class Gang:
 
     def forget_muster(self) -> None:
         self._muster = self._rank = self._asks = None
+
+    def sat_down(self, members: list[Member]) -> None:
+        """These waited until now."""
+        before = self._muster
+        self.forget_muster()
+        if before is not None and before.squads is None and len(members) == len(before.waiting):
+            # All of them sit now: who is there is known, and what the gang lacks is not there.
+            self._muster = Muster(
+                there=before.there,
+                present=before.present,
+                filled=before.present,
+                short=self._missing_of(before),
+                seated=before.seated + members,
+                waiting=[],
+                absent=before.absent,
+                unseated=before.missing,
+                missing=before.missing,
+            )
+
+    def validate(self) -> None:
+        """For tests: call the roll again, and compare."""
+        if self._muster is None:
+            return
+        known, fresh = self._muster, self._call_the_roll()
+        for one, other in ((known.seated, fresh.seated), (known.waiting, fresh.waiting)):
+            assert sorted(map(id, one)) == sorted(map(id, other)), f"{self.key}: a stale muster"
+        assert (known.there, known.present, known.filled, known.short) == (
+            fresh.there,
+            fresh.present,
+            fresh.filled,
+            fresh.short,
+        ), f"{self.key}: a stale muster"
+        assert (known.unseated, known.missing) == (fresh.unseated, fresh.missing)
 
     def awaited(self) -> list[Member]:
         """Waiting members whose role is announced, or was when their seat was held."""
@@ -406,12 +477,9 @@ class Gang:
         return self.half_bound or announced != missing or bool(self.awaited())
 
     def _call_the_roll(self) -> Muster:
-        staying = [m for m in self.members.values() if not (m.leaving or m.facts.deleting)]
-        waiting = [member for member in staying if member.row == NOWHERE]
-        seated = staying
-        if waiting:
-            waiting.sort(key=_ORDER)
-            seated = [member for member in staying if member.row != NOWHERE]
+        staying = [member for member in self.members.values() if not member.going]
+        seated, waiting = apart(staying)
+        waiting.sort(key=_ORDER)
         filled = self._counting(seated)
         unseated = self._below_minimum(seated)
         short = 0 if self.facts is None else max(0, self.least - filled)

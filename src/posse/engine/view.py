@@ -7,7 +7,7 @@ until it is confirmed, refuted or gone. Equal facts give an equal view whatever 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -185,10 +185,11 @@ class View:
         if facts.node is not None:
             new.row = self.columns.refer(facts.node)
         if old is not None:
-            new.leaving, new.stuck = old.leaving, old.stuck
+            new.let_go(old.leaving)
+            new.stuck = old.stuck
             if facts.node is None and old.assumed:
                 new.row, new.assumed = old.row, True
-                self.columns.refer_again(old.row)
+                self.columns.refer_to([old.row])
             if (
                 (new.row, new.seating, new.going, facts.gang, facts.role)
                 == (old.row, old.seating, old.going, old.facts.gang, old.facts.role)
@@ -218,7 +219,8 @@ class View:
         if member.leaving and member.facts.gang in self.gangs:
             gang = self.gangs[member.facts.gang]
             gang.dismissed, gang.ended_for, gang.evicted = False, "", 0
-        member.leaving = member.stuck = False
+        member.let_go(False)
+        member.stuck = False
         self._count_leaving(member, 1)
         if member.assumed:
             self._count(member, -1)
@@ -272,13 +274,11 @@ class View:
 
     def _count(self, member: Member, sign: int) -> None:
         if member.row != NOWHERE:
-            seating = member.seating
-            self.columns.shift_one(member.row, seating.columns, sign * seating.amounts)
+            self.columns.shift_one(member.row, member.seating.vector(), sign)
 
     def _count_leaving(self, member: Member, sign: int) -> None:
         if member.going and member.row != NOWHERE and not member.stuck:
-            seating = member.seating
-            self.columns.depart(member.row, seating.columns, sign * seating.amounts)
+            self.columns.depart(member.row, member.seating.vector(), sign)
             if sign > 0:
                 self.departing[member.facts.uid] = member
             else:
@@ -295,12 +295,12 @@ class View:
 
     def take(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
         """Count pods of one shape on (or, with -1, off) these seats."""
-        by = np.multiply.outer(seats.counts * sign, seating.amounts)
-        self.columns.shift(self.columns.used, seats.rows, seating.columns, by)
+        by = np.multiply.outer(seats.counts, seating.vector())
+        self.columns.shift(self.columns.used, seats.rows, by, sign)
 
     def hold(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
-        by = np.multiply.outer(seats.counts * sign, seating.amounts)
-        self.columns.shift(self.columns.held, seats.rows, seating.columns, by)
+        by = np.multiply.outer(seats.counts, seating.vector())
+        self.columns.shift(self.columns.held, seats.rows, by, sign)
 
     def let_go(self, holds: Iterable[Hold]) -> None:
         """Make the seats of these holds free, in the columns only."""
@@ -327,24 +327,26 @@ class View:
             self.holding[gang.key] = gang
         else:
             self.holding.pop(gang.key, None)
-        for hold in holds:
-            self.columns.refer_again(hold.row)
+        self.columns.refer_to([hold.row for hold in holds])
         for hold in old:
             self.columns.unrefer(hold.row)
 
-    def assume(self, gang: Gang, seats: list[tuple[Member, int]]) -> None:
-        """These members of the gang sit there; the columns already count them."""
-        self.tree.seat(gang, (member for member, _ in seats))
-        refer_again = self.columns.refer_again
-        for member, row in seats:
-            refer_again(row)
+    def assume(
+        self, gang: Gang, members: list[Member], rows: list[int], seatings: Mapping[Seating, int]
+    ) -> None:
+        """These members of the gang, so many of each shape, sit there; the columns already count
+        them."""
+        self.tree.seat(gang, seatings)
+        self.columns.refer_to(rows)
+        for member, row in zip(members, rows, strict=True):
             member.row, member.assumed = row, True
-        self.neighbours.seat_all(gang.key, [member for member, _ in seats])
+        self.neighbours.seat_all(gang.key, members, seatings)
+        gang.sat_down(members)
 
     def leave(self, member: Member) -> None:
         """This member is let go; until it is gone, its room is on the way out."""
         self._count_leaving(member, -1)
-        member.leaving = True
+        member.let_go()
         self._count_leaving(member, 1)
 
     def despair_of(self, member: Member) -> None:
@@ -404,6 +406,7 @@ class View:
                 gang = self.gangs[member.facts.gang]
                 assert gang.members[member.facts.uid] is member
         for gang in self.gangs.values():
+            gang.validate()
             for hold in gang.holds:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
         self.tiers.validate()
@@ -413,6 +416,8 @@ class View:
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"
+        free = columns.allocatable - columns.used - columns.held
+        assert (free == columns.free).all(), "what is free differs from a recount"
         going = {m.facts.uid for m in self.members.values() if m.going and m.row != NOWHERE}
         assert self.departing.keys() == {u for u in going if not self.members[u].stuck}
         for row, node in enumerate(columns.nodes):

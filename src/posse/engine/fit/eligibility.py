@@ -63,6 +63,11 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
     return Bar.NONE
 
 
+def _open(node: NodeFacts | None) -> bool:
+    """Any pod may sit there."""
+    return node is not None and node.ready and node.schedulable and not node.taints
+
+
 def liking(node: NodeFacts | None, constraints: Constraints) -> int:
     """How much the pod prefers this node to others, or the node would rather be without it: the
     more, the better."""
@@ -109,8 +114,8 @@ class Eligibility:
         self._likings: NDArray[np.int64] = np.zeros(0, np.int64)
         self._seen: list[NodeFacts | None] = []
         self._clock = self._altered = -1
-        # It may not be all the same which of the nodes it is.
-        self.partial = False
+        # It may not be all the same which of the nodes it is; and some may not be used at all.
+        self.partial = self.selective = False
 
     def bars(self) -> NDArray[np.int8]:
         self.refresh()
@@ -130,19 +135,19 @@ class Eligibility:
         self._seen.extend([None] * (len(nodes) - len(self._seen)))
         seen, touched = self._seen, columns.touched_since(self._clock).tolist()
         rows = [row for row in touched if seen[row] is not nodes[row]]
+        self._seen = list(nodes)
+        self._bars[rows] = _NONE
+        self._likings[rows] = 0
         asks = self.constraints
-        anywhere = not (asks.node_selector or asks.choices or asks.prefers)
-        bars: list[int] = []
-        liked: list[int] = []
-        for row in rows:
-            node = seen[row] = nodes[row]
-            plain = node is not None and node.ready and node.schedulable and not node.taints
-            # Most pods may sit anywhere, and most nodes are plain.
-            bars.append(_NONE if plain and anywhere else bar(node, asks))
-            liked.append(0 if plain and anywhere else liking(node, asks))
+        if not (asks.node_selector or asks.choices or asks.prefers):
+            # Most pods may sit anywhere, and most nodes are open to all.
+            rows = [row for row in rows if not _open(nodes[row])]
+        bars = [bar(nodes[row], asks) for row in rows]
+        liked = [liking(nodes[row], asks) for row in rows]
         self._bars[rows] = bars
         self._likings[rows] = liked
         self.partial = self.partial or any(liked)
+        self.selective = self.selective or any(bars)
         self._clock, self._altered = columns.clock, columns.last_altered
 
     def at(self, rows: Rows) -> NDArray[np.bool_]:

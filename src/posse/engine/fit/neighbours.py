@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from posse.engine.columns import Columns, Rows
 from posse.engine.facts import Constraints, NodeFacts, PodFacts
 from posse.engine.fit.eligibility import untolerated, wanted_by_label
+from posse.engine.fit.seating import Seating
 from posse.engine.fit.terms import HostPort, PodTerm, Requirement, Selector
 from posse.engine.gangs import NOWHERE, Member
 
@@ -107,13 +108,13 @@ class Neighbours:
             self.foreign[member.facts.uid] = member
         self._enter(member)
 
-    def seat_all(self, gang: str, members: list[Member]) -> None:
-        """These pods of one gang came to the nodes of their rows."""
+    def seat_all(self, gang: str, members: list[Member], seatings: Iterable[Seating]) -> None:
+        """These pods of one gang, of these shapes, came to the nodes of their rows."""
         if not members:
             return
         self._columns.moves += len(members)
         self.sitting[gang] = self.sitting.get(gang, 0) + len(members)
-        if self._labelled or any(member.seating.related for member in members):
+        if self._labelled or any(seating.related for seating in seatings):
             for member in members:
                 self._enter(member)
 

@@ -67,7 +67,7 @@ class Seating:
         self._table = columns
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)
-        self._total = 0
+        self._total: int | None = None
         self._vector: Ints = np.zeros(0, np.int64)
         # The table's when the seats were last counted, and the time before; what was counted then.
         self.clock = self._before = -1
@@ -78,7 +78,11 @@ class Seating:
     def total(self, within: Rows | None = None) -> int:
         """Seats on all nodes, or on these rows."""
         self._refresh()
-        return self._total if within is None else int(self._seats[within].sum())
+        if within is not None:
+            return int(np.add.reduce(self._seats.take(within)))
+        if self._total is None:
+            self._total = int(np.add.reduce(self._seats))
+        return self._total
 
     def seats(self) -> Ints:
         """Seats per row."""
@@ -101,8 +105,9 @@ class Seating:
         seats: Ints = (free // self.amounts).sum(axis=0)
         return seats
 
-    def vector(self, width: int) -> Ints:
+    def vector(self) -> Ints:
         """What one pod asks for, by column; nobody may change it."""
+        width = self._table.width
         if len(self._vector) != width:
             self._vector = np.zeros(width, np.int64)
             self._vector[self.columns] = self.amounts
@@ -129,8 +134,11 @@ class Seating:
             self._grade = np.pad(self._grade, (0, room))
         self.eligibility.refresh()
         free = table.free_at(rows, self.columns)
-        seats = np.maximum((free // self.amounts).min(axis=1), 0) * self.eligibility.at(rows)
-        self._total += int((seats - self._seats[rows]).sum())
+        seats = np.minimum.reduce(free // self.amounts, axis=1)
+        np.maximum(seats, 0, out=seats)
+        if self.eligibility.selective:
+            seats *= self.eligibility.at(rows)
+        self._total = None
         self._seats[rows] = seats
         self._grade[rows] = self._grades(rows, free)
 

@@ -99,7 +99,7 @@ class Survey:
         columns = self._columns
         at = columns.column[resource]
         total: Ints = columns.allocatable[rows, at]
-        return np.maximum(total - columns.used[rows, at] - columns.held[rows, at], 0), total
+        return np.maximum(columns.free[rows, at], 0), total
 
     def _forget(self) -> None:
         if self._clock != self._columns.clock:

@@ -45,10 +45,10 @@ class Level:
         self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
         self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
         self._starts = [0, *accumulate(counts)]
-        # The domain of each row, -1 where it has none; None where one is in several.
+        # The domain of each row, or one more than there are; None where one is in several.
         self._domain_of: Rows | None = None
         if np.bincount(self.rows).max(initial=0) <= 1:
-            self._domain_of = np.full(int(self.rows.max(initial=-1)) + 1, -1, np.intp)
+            self._domain_of = np.full(int(self.rows.max(initial=-1)) + 1, len(domains), np.intp)
             self._domain_of[self.rows] = self.ids
         self._counts: WeakKeyDictionary[Seating, _Counts] = WeakKeyDictionary()
 
@@ -66,17 +66,16 @@ class Level:
             rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
         return rows
 
-    def domains_of(self, rows: Rows) -> tuple[Rows, Rows]:
-        """These rows, in order, and their domains; one that is in several comes several times."""
+    def places_of(self, rows: Rows) -> tuple[Rows | None, Rows]:
+        """The domain of each of these ascending rows, or one more than there are; where a row may
+        be in several, first which of the rows is meant."""
         if self._domain_of is None:
             places = np.isin(self.rows, rows).nonzero()[0]
-            return self.rows.take(places), self.ids.take(places)
-        if len(rows) and rows[-1] >= len(self._domain_of):
-            rows = rows[rows < len(self._domain_of)]
-        ids = self._domain_of.take(rows)
-        if np.count_nonzero(ids < 0):
-            return rows[ids >= 0], ids[ids >= 0]
-        return rows, ids
+            return np.searchsorted(rows, self.rows.take(places)), self.ids.take(places)
+        if rows[-1] >= len(self._domain_of):
+            more = np.full(int(rows[-1]) + 1 - len(self._domain_of), len(self), np.intp)
+            self._domain_of = np.concatenate((self._domain_of, more))
+        return None, self._domain_of.take(rows)
 
     def sums(self, amounts: Ints) -> Ints:
         """What each domain has of something counted per row."""
@@ -119,7 +118,7 @@ class Level:
         full, rest = divmod(count, most)
         enough = table[most] >= full
         if rest:
-            enough &= table[rest : most + 1].sum(axis=0) > full
+            enough &= np.add.reduce(table[rest : most + 1]) > full
         return enough
 
     def _by_size(self, seating: Seating, count: int) -> Iterator[tuple[int, Ints]]:
@@ -129,7 +128,7 @@ class Level:
         most = int(counted.seats.max(initial=0))
         if most < _WIDE - 1:
             if most >= count:
-                yield count, counted.table[count : most + 1].sum(axis=0)
+                yield count, np.add.reduce(counted.table[count : most + 1])
             for size in range(min(most, count - 1), 0, -1):
                 yield size, counted.table[size]
             return
@@ -168,12 +167,15 @@ class _Counts:
     def __init__(self, level: Level) -> None:
         self._level = level
         self._clock = -1
-        # Of each row; then of each domain.
+        # Of each row; then of each domain. The last one is of the nodes that are in none.
         self.seats: Ints = np.zeros(0, np.int64)
-        self.sums: Ints = np.zeros(len(level), np.int64)
+        self._sums: Ints = np.zeros(len(level) + 1, np.int64)
+        self.sums = self._sums[:-1]
         # How many nodes of each domain there are of each number of seats.
-        self.table: Ints = np.zeros((_WIDE, len(level)), np.int64)
+        self._table: Ints = np.zeros((_WIDE, len(level) + 1), np.int64)
+        self.table = self._table[:, :-1]
         self.table[0] = np.bincount(level.ids, minlength=len(level))
+        self._cells = self._table.reshape(-1)
 
     def follow(self, seating: Seating) -> None:
         seats = seating.seats()
@@ -183,16 +185,19 @@ class _Counts:
             self.seats = np.pad(self.seats, (0, len(seats) - len(self.seats)))
         touched = seating.touched_since(self._clock)
         self._clock = seating.clock
-        changed = (seats.take(touched) != self.seats.take(touched)).nonzero()[0]
+        new, old = seats.take(touched), self.seats.take(touched)
+        changed = (new != old).nonzero()[0]
         if not len(changed):
             return
-        rows, ids = self._level.domains_of(touched.take(changed))
-        new, old = seats[rows], self.seats[rows]
+        rows, new, old = touched.take(changed), new.take(changed), old.take(changed)
         self.seats[rows] = new
-        np.add.at(self.sums, ids, new - old)
-        before, after = np.minimum(old, _WIDE - 1), np.minimum(new, _WIDE - 1)
-        np.subtract.at(self.table, (before, ids), 1)
-        np.add.at(self.table, (after, ids), 1)
+        which, ids = self._level.places_of(rows)
+        if which is not None:
+            new, old = new.take(which), old.take(which)
+        np.add.at(self._sums, ids, new - old)
+        width = len(self._sums)
+        np.subtract.at(self._cells, np.minimum(old, _WIDE - 1) * width + ids, 1)
+        np.add.at(self._cells, np.minimum(new, _WIDE - 1) * width + ids, 1)
 
 
 class Tiers:
@@ -293,15 +298,8 @@ class Tiers:
         self._clock = columns.clock
         nodes, seen = columns.nodes, self._seen
         seen.extend([None] * (len(nodes) - len(seen)))
-        moved = False
-        for row in rows:
-            old, new = seen[row], nodes[row]
-            if old is not new:
-                seen[row] = new
-                moved = moved or (
-                    old is None or new is None or (old.name, old.labels) != (new.name, new.labels)
-                )
-        if moved:
+        self._seen = list(nodes)
+        if (self._levels or self._labels) and any(_moved(seen[row], nodes[row]) for row in rows):
             self._levels.clear()
             self._labels.clear()
             self._orders.clear()
@@ -318,8 +316,8 @@ class Tiers:
             return []
         whole: dict[tuple[str, ...], list[int]] = {}
         known = self._columns.by_name().tolist()
-        labels = [self._columns.labels[row] for row in known]
-        outward = [[each.get(key, "") for each in labels] for key in keys[::-1]]
+        labels = self._columns.labels
+        outward = [[labels[row].get(key, "") for row in known] for key in keys[::-1]]
         for row, path in zip(known, zip(*outward, strict=True), strict=True):
             whole.setdefault(path, []).append(row)
         paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]
@@ -373,6 +371,13 @@ class Tiers:
         place[order] = np.arange(len(order))
         for level in levels[1:]:
             level.rows = level.rows[np.lexsort((place[level.rows], level.ids))]
+
+
+def _moved(old: NodeFacts | None, new: NodeFacts | None) -> bool:
+    """Whether it may be in other domains now."""
+    if old is None or new is None:
+        return old is not new
+    return old is not new and (old.name, old.labels) != (new.name, new.labels)
 
 
 def _noun(key: str) -> str:

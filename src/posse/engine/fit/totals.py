@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from posse.engine.columns import Columns, Ints
-from posse.engine.facts import NodeFacts
 
 
 class Totals:
@@ -13,7 +12,8 @@ class Totals:
         self._columns = columns
         self._clock = self._altered = -1
         self._free: Ints = np.zeros((0, 0), np.int64)
-        self._has: Ints = np.zeros((0, 0), np.int64)
+        # 1 where a node takes pods, row by row.
+        self._takes: Ints = np.zeros((0, 1), np.int64)
         self._sum_free: Ints = np.zeros(0, np.int64)
         self._sum_has: Ints = np.zeros(0, np.int64)
 
@@ -37,17 +37,16 @@ class Totals:
         self._clock = columns.clock
         if self._altered != columns.last_altered:
             self._altered = columns.last_altered
-            takes = [row for row, node in enumerate(columns.nodes) if _takes_pods(node)]
-            self._has = np.zeros_like(columns.used)
-            self._has[takes] = columns.allocatable[takes]
-            self._sum_has = self._has.sum(axis=0)
-        free = self._has.take(rows, axis=0)
-        free -= columns.used.take(rows, axis=0)
-        free -= columns.held.take(rows, axis=0)
+            takes = [
+                row
+                for row, node in enumerate(columns.nodes)
+                if node is not None and node.ready and node.schedulable
+            ]
+            self._takes = np.zeros((len(columns.touched), 1), np.int64)
+            self._takes[takes] = 1
+            self._sum_has = columns.allocatable[takes].sum(axis=0)
+        free = columns.free.take(rows, axis=0)
+        free *= self._takes.take(rows, axis=0)
         np.maximum(free, 0, out=free)
         self._sum_free += (free - self._free.take(rows, axis=0)).sum(axis=0)
         self._free[rows] = free
-
-
-def _takes_pods(node: NodeFacts | None) -> bool:
-    return node is not None and node.ready and node.schedulable

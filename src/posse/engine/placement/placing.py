@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from posse.engine.decisions import Cause, HeldSeat, Reason, Seat, Shortage, Start, Verdict
+from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang, Hold, Member
 from posse.engine.placement.admitting import stranded
 from posse.engine.placement.demands import Demand, demands_of, signature_of
@@ -27,8 +29,15 @@ _TURNS = 16
 class Placement:
     """Seats found and already counted in the columns; `start` makes them the gang's."""
 
-    seats: list[tuple[Member, int]]
+    members: list[Member]
+    # Where each of them sits.
+    rows: list[int]
     holds: list[Hold]
+    # How many of the members are of each shape.
+    seatings: dict[Seating, int]
+
+    def seats(self) -> Iterator[tuple[Member, int]]:
+        return zip(self.members, self.rows, strict=True)
 
 
 def place(view: View, gang: Gang, policy: Policy, contended: bool = False) -> Placement | Shortfall:
@@ -179,10 +188,9 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
         view.record_holds(gang, placement.holds)
     view.hunting.note(gang)
     gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
-    view.assume(gang, placement.seats)
+    view.assume(gang, placement.members, placement.rows, placement.seatings)
     if gang.vacancies:
-        gang.fill((member.facts.role, view.columns.names[row]) for member, row in placement.seats)
-    gang.forget_muster()
+        gang.fill((member.facts.role, view.columns.names[row]) for member, row in placement.seats())
     gang.dismissed = False
     gang.entitled = max(gang.entitled or 0, len(gang.muster.seated))
     watch(view, gang)
@@ -190,20 +198,25 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     if gang.at_rest and (left := stranded(gang)) is not None:
         view.shortfalls.record(gang, left)
     names = view.columns.names
+    seats = [Seat(m.facts.uid, m.facts.name, names[row]) for m, row in placement.seats()]
     held = sorted((hold.role, names[hold.row]) for hold in gang.holds)
     return Start(
         gang.key,
-        tuple(Seat(m.facts.uid, m.facts.name, names[row]) for m, row in placement.seats),
+        tuple(seats),
         tuple(HeldSeat(role, node) for role, node in held),
     )
 
 
 def _placement(demands: list[Demand], found: Found) -> Placement:
-    seats: list[tuple[Member, int]] = []
-    holds: list[Hold] = []
+    placement = Placement([], [], [], {})
     for demand in demands:
-        rows = found.get(demand, [])
-        seats += zip(demand.members, rows, strict=False)
+        rows, seating = found.get(demand), demand.seating
+        if not rows:
+            continue
         if demand.announced:
-            holds += [Hold(demand.role, demand.seating, row) for row in rows]
-    return Placement(seats, holds)
+            placement.holds.extend(Hold(demand.role, seating, row) for row in rows)
+        else:
+            placement.members.extend(demand.members[: len(rows)])
+            placement.rows.extend(rows)
+            placement.seatings[seating] = placement.seatings.get(seating, 0) + len(rows)
+    return placement

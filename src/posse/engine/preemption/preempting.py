@@ -321,7 +321,7 @@ def _carry_out(
         view.hunting.note(victim)
     holds = [
         Hold(member.facts.role, member.seating, row, Purpose.PREEMPTION)
-        for member, row in placement.seats
+        for member, row in placement.seats()
     ]
     seats = tuple(
         sorted((hold.role, view.columns.names[hold.row]) for hold in [*holds, *placement.holds])

@@ -50,7 +50,7 @@ class Prey:
         self._facts = gang.facts
         self._policy = policy
         self._quarry = quarry
-        self._width = view.columns.used.shape[1]
+        self._width = view.columns.width
         self._asked = self._all_it_asks()
         self._rights = Rights(view, gang)
         self._trials = Trials(view, gang, policy, need)
@@ -274,7 +274,7 @@ class Prey:
 
 
 def _rows(placement: Placement) -> set[int]:
-    return {row for _, row in placement.seats} | {hold.row for hold in placement.holds}
+    return {row for _, row in placement.seats()} | {hold.row for hold in placement.holds}
 
 
 def _on_rows(units: Sequence[Unit], rows: set[int]) -> list[Unit]:

@@ -29,7 +29,7 @@ class Rights:
         self.tree = view.tree
         self.queue = gang.facts.queue
         self._holds = gang.holds
-        self.width = view.columns.used.shape[1]
+        self.width = view.columns.width
         self.taking: Ints = np.zeros(self.width, np.int64)
         # What the chosen take, queue by queue.
         self._lost: dict[str, Ints] = {}

@@ -57,7 +57,7 @@ class Trials:
         self._gang = gang
         self._need = gang.need if need is None else need
         self._policy = policy
-        self._width = view.columns.used.shape[1]
+        self._width = view.columns.width
         self._limited = view.tree.binds(gang.facts.queue)
         # Whether who sits where matters beyond the room it takes.
         self._social = any(view.neighbours.concern(role.members) for role in gang.muster.roles())
@@ -75,9 +75,7 @@ class Trials:
         with self._view.tentatively():
             rows = np.flatnonzero(columns.leaving[: len(columns.names)].any(axis=1))
             if len(rows):
-                everything = np.arange(len(columns.column), dtype=np.intp)
-                gone = -columns.leaving[rows][:, everything]
-                columns.shift(columns.used, rows, everything, gone)
+                columns.shift(columns.used, rows, columns.leaving[rows], -1)
             self._part(departing, -1)
             try:
                 yield
@@ -100,9 +98,7 @@ class Trials:
             return outcome if isinstance(outcome, Placement) else None
 
     def free(self) -> Ints:
-        columns = self._view.columns
-        used = columns.used + columns.held
-        total: Ints = np.maximum(columns.allocatable - used, 0).sum(axis=0)
+        total: Ints = np.maximum(self._view.columns.free, 0).sum(axis=0)
         for hold in self._gang.holds:
             total[hold.seating.columns] += hold.seating.amounts
         return total
@@ -166,7 +162,7 @@ def by_queue(view: View, members: Iterable[Member]) -> dict[str, Ints]:
         if gang is not None and gang.facts is not None:
             queue = gang.facts.queue
             if queue not in taken:
-                taken[queue] = np.zeros(view.columns.used.shape[1], np.int64)
+                taken[queue] = np.zeros(view.columns.width, np.int64)
             taken[queue][member.seating.columns] += member.seating.amounts
     return taken
 

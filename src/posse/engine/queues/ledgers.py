@@ -16,10 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from posse.engine.columns import Columns, Ints, Rows
+from posse.engine.columns import Columns, Ints
 from posse.engine.facts import DEFAULT_QUEUE, QueueFacts, Requests
 from posse.engine.fit.seating import Seating
-from posse.engine.gangs import NOWHERE, Gang, Member
+from posse.engine.gangs import Gang, apart, by_seating
 from posse.engine.queues.lineages import ROOT, TOP, Queue, arrange
 
 UNLIMITED: Final = 1 << 62
@@ -103,22 +103,16 @@ class Ledger:
         """What this gang takes may have changed."""
         self._unsettled[gang.key] = gang
 
-    def seat(self, gang: Gang, members: Iterable[Member]) -> None:
-        """These members of the gang are about to sit: it takes so much more, and asks for no more
+    def seat(self, gang: Gang, seatings: Mapping[Seating, int]) -> None:
+        """So many members of the gang are about to sit: it takes so much more, and asks for no more
         in all than it did."""
         queue, charge = self.queue(gang.queue), self._charges[gang.key]
-        width = self._used.shape[1]
-        if len(charge.used) != width:
+        if len(charge.used) != self._columns.width:
             self.count_again(gang)
             return
-        counts: dict[Seating, int] = {}
-        for member in members:
-            counts[member.seating] = counts.get(member.seating, 0) + 1
-        by = np.zeros(width, np.int64)
-        for seating, number in counts.items():
-            by += number * seating.vector(width)
+        by = self._sum(seatings)
         charge.used = charge.used + by
-        self._use(queue.chain, by)
+        self._use(queue.path, by)
 
     def dissolve(self, gang: Gang) -> None:
         """This gang is no more."""
@@ -130,7 +124,7 @@ class Ledger:
 
     def charge(self, name: str, amounts: Ints) -> None:
         """Inside a tentative statement: as if the queue used so much more, or less."""
-        self._use(self.queue(name).chain, amounts)
+        self._use(self.queue(name).path, amounts)
         self._tentative.append((name, amounts))
 
     def mark(self) -> int:
@@ -139,12 +133,12 @@ class Ledger:
     def undo(self, mark: int) -> None:
         while len(self._tentative) > mark:
             name, amounts = self._tentative.pop()
-            self._use(self.queue(name).chain, -amounts)
+            self._use(self.queue(name).path, -amounts)
 
     # -- what is there -----------------------------------------------------------------------
 
     def queue(self, name: str) -> Queue:
-        if self._unsettled or self._stale or self._used.shape[1] != self._columns.used.shape[1]:
+        if self._unsettled or self._stale or self._used.shape[1] != self._columns.width:
             self._settle()
         found = self._queues.get(name)
         if found is None:
@@ -164,7 +158,7 @@ class Ledger:
         """Named amounts by column."""
         pairs = amounts.items() if isinstance(amounts, Mapping) else amounts
         columns = [(self._columns.column_of(resource), amount) for resource, amount in pairs]
-        vector = np.zeros(self._columns.used.shape[1], np.int64)
+        vector = np.zeros(self._columns.width, np.int64)
         for column, amount in columns:
             vector[column] += amount
         return vector
@@ -209,7 +203,7 @@ class Ledger:
         unheard = {gang.queue for gang in unsettled.values()} - self._queues.keys() - {""}
         if unheard:
             # Now: a tree that is built later would count charges that are yet to be applied.
-            self._build(self._columns.used.shape[1], *sorted(unheard))
+            self._build(self._columns.width, *sorted(unheard))
         new: dict[str, list[Charge]] = {}
         for key, gang in unsettled.items():
             queue = gang.queue
@@ -240,28 +234,27 @@ class Ledger:
         assert (used == self._used).all(), "what queues use differs from a recount"
 
     def _recount(self, gang: Gang) -> tuple[Ints, Ints]:
-        width = self._used.shape[1]
-        counts: dict[int, tuple[Seating, list[int]]] = {}
-        last: Seating | None = None
-        tally = [0, 0]
-        for member in gang.members.values():
-            if member.seating is not last:
-                last = member.seating
-                _, tally = counts.setdefault(id(last), (last, [0, 0]))
-            tally[member.row == NOWHERE] += 1
-        used, asked = np.zeros(width, np.int64), np.zeros(width, np.int64)
-        for seating, (seated, waiting) in counts.values():
-            one = seating.vector(width)
-            if seated:
-                used += seated * one
-            if waiting and gang.facts is not None:
-                asked += waiting * one
+        muster = gang.muster
+        if muster.squads is None and muster.there == len(gang.members):
+            seated, waiting = by_seating(muster.seated), muster.seatings()
+        else:
+            # Those who go take room, too, until they are gone.
+            sitting, others = apart(list(gang.members.values()))
+            seated, waiting = by_seating(sitting), by_seating(others)
+        used, asked = self._sum(seated), self._sum(waiting if gang.facts is not None else {})
         for hold in gang.holds:
             used[hold.seating.columns] += hold.seating.amounts
         if gang.facts is not None and gang.facts.expects:
             self._announce(gang, asked)
         asked += used
         return used, asked
+
+    def _sum(self, seatings: Mapping[Seating, int]) -> Ints:
+        """What so many pods of each shape ask for together."""
+        total = np.zeros(self._columns.width, np.int64)
+        for seating, number in seatings.items():
+            total += number * seating.vector()
+        return total
 
     def _announce(self, gang: Gang, asked: Ints) -> None:
         """Members that have no pod yet are asked for, too, where no seat is held for them."""
@@ -279,29 +272,30 @@ class Ledger:
             self.clock += 1
             self._wanted_at = self.clock
         if np.count_nonzero(used):
-            self._use(queue.chain, used)
+            self._use(queue.path, used)
             if np.count_nonzero(used < 0):
                 for each in queue.lineage():
                     self._eased[each.name] = self.clock
 
     def _phantom(self, name: str) -> Queue:
         """A queue that is charged, or asked about, and that nobody described."""
-        self._build(self._columns.used.shape[1], name)
+        self._build(self._columns.width, name)
         return self._queues[name]
 
     def _ensure(self) -> None:
-        width = self._columns.used.shape[1]
+        width = self._columns.width
         if self._stale or self._used.shape[1] != width:
             self._build(width)
 
-    def _use(self, chain: Rows, by: Ints) -> None:
+    def _use(self, path: list[int], by: Ints) -> None:
         """A queue and its ancestors use so much more, or less."""
-        self._used[chain] += by
+        for row in path:
+            self._used[row] += by
         self.clock += 1
         if self._guaranteed:
-            self._meet(chain.tolist())
+            self._meet(path)
 
-    def _meet(self, chain: list[int]) -> None:
+    def _meet(self, path: list[int]) -> None:
         """Find anew what the first of these is short of its guarantee, then those above it.
 
         A queue is short of what it lacks itself or of what those below it lack together, whichever
@@ -309,14 +303,14 @@ class Ledger:
         """
         kept, used, unmet, below = self._kept, self._used, self._unmet, self._unmet_below
         for column in self._guaranteed:
-            for at, row in enumerate(chain):
+            for at, row in enumerate(path):
                 lacks = kept.item(row, column) - used.item(row, column)
                 short = max(lacks, below.item(row, column), 0)
                 by = short - unmet.item(row, column)
                 if by:
                     unmet[row, column] = short
-                    if at + 1 < len(chain):
-                        below[chain[at + 1], column] += by
+                    if at + 1 < len(path):
+                        below[path[at + 1], column] += by
 
     def _build(self, width: int, *asked_about: str) -> None:
         """The tree as the facts have it, and every gang's charge in its place."""
@@ -344,7 +338,7 @@ class Ledger:
         self._unmet, self._unmet_below = np.zeros(size, np.int64), np.zeros(size, np.int64)
         if self._guaranteed:
             for queue in reversed(ordered):
-                self._meet(queue.chain.tolist())
+                self._meet(queue.path)
         self._floor, self._floor_below = self._kept.copy(), np.zeros(size, np.int64)
         for queue in reversed(ordered if self._guaranteed else ()):
             row = queue.row

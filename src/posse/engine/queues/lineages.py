@@ -26,7 +26,8 @@ TOP: Final = ""
 class Queue:
     """One place in the tree. `chain` are the rows of the queue and its ancestors, itself first.
 
-    `above` and `within` are the same without the first, and without the last.
+    `path` are the same as plain numbers; `above` and `within` without the first, and without the
+    last; `limited` those of them that have an upper limit.
     """
 
     facts: QueueFacts
@@ -38,10 +39,10 @@ class Queue:
     chain: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     above: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     within: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+    path: list[int] = field(default_factory=list)
+    limited: list[int] = field(default_factory=list)
     # Why nothing may start in it: it has no place in the tree, or could not be read.
     problem: str = ""
-    # Its use, or that of an ancestor, has an upper limit.
-    bounded: bool = False
     # The rows and the weight of its children together.
     rows_below: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     weight_below: int = 0
@@ -92,9 +93,10 @@ def arrange(facts: Mapping[str, QueueFacts], names: Iterable[str]) -> list[Queue
         ordered += at.children
     for row, queue in enumerate(ordered):
         queue.row = row
-        queue.chain = np.array([each.row for each in queue.lineage()], np.intp)
+        queue.path = [each.row for each in queue.lineage()]
+        queue.chain = np.array(queue.path, np.intp)
         queue.above, queue.within = queue.chain[1:], queue.chain[:-1]
-        queue.bounded = any(each.facts.capability for each in queue.lineage())
+        queue.limited = [each.row for each in queue.lineage() if each.facts.capability]
     for queue in ordered:
         queue.rows_below = np.array([child.row for child in queue.children], np.intp)
         queue.weight_below = sum(child.weight for child in queue.children if child.real)

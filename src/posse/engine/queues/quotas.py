@@ -53,7 +53,7 @@ class Budget:
         return max(0, int((self.left[seating.columns] // seating.amounts).min()))
 
     def take(self, demand: Demand, number: int) -> None:
-        self.left[demand.seating.columns] -= number * demand.seating.amounts
+        self.left = self.left - number * demand.seating.vector()
 
     def asked_for(
         self, view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized]
@@ -91,11 +91,11 @@ def asked_by(
     view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized] | None = None
 ) -> Ints:
     """What the demands come to: as many as wanted, or as were found."""
-    asked = np.zeros(view.columns.used.shape[1], np.int64)
+    asked = np.zeros(view.columns.width, np.int64)
     for demand in demands:
         number = demand.wanted if found is None else len(found.get(demand, ()))
         if number:
-            asked += number * demand.seating.vector(len(asked))
+            asked += number * demand.seating.vector()
     return asked
 
 

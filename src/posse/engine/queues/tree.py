@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import mul, sub
+from itertools import pairwise
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,27 +60,33 @@ class QueueTree(Ceilings):
     # -- limits ------------------------------------------------------------------------------
 
     def room(self, name: str) -> Ints:
-        """How much more the queue may take of each resource, whether or not nodes have it."""
+        """How much more the queue may take of each resource, whether or not nodes have it; nobody
+        may change it."""
         queue = self.queue(name)
         rooms = self._rooms.known((self.clock, self._columns.clock))
         room = rooms.get(queue.row)
         if room is None:
             room = rooms[queue.row] = self._room_of(queue)
-        return room.copy()
+        return room
 
     def _room_of(self, queue: Queue) -> Ints:
-        left = self._most.take(queue.chain, axis=0) - self._used.take(queue.chain, axis=0)
-        room: Ints = np.minimum.reduce(left)
-        if self._guaranteed and len(left) > 1 and np.count_nonzero(self._unmet[0]):
-            # Of few resources anything is guaranteed: counted one by one, each costs little.
-            inside = self._kept_inside(queue)
-            for column in self._guaranteed:
-                kept = inside[:, column].tolist()
-                bounds = list(map(sub, left[1:, column].tolist(), kept))
-                if kept[-1] > 0:
-                    bounds.append(self._totals.free().item(column) - kept[-1])
-                room[column] = min(room.item(column), *bounds)
+        room: Ints = np.full(self._used.shape[1], UNLIMITED, np.int64)
+        for row in queue.limited:
+            np.minimum(room, self._most[row] - self._used[row], out=room)
+        # Of few resources anything is guaranteed: counted one by one, each costs little.
+        for column in self._guaranteed:
+            if self._unmet.item(0, column) > 0:
+                room[column] = min(room.item(column), self._room_beside(queue, column))
         return room
+
+    def _room_beside(self, queue: Queue, column: int) -> int:
+        """How much more of it the queue may take without what is kept for others."""
+        kept, room = 0, UNLIMITED
+        for inner, outer in pairwise(queue.path):
+            kept += self._unmet_below.item(outer, column) - self._unmet.item(inner, column)
+            left = self._most.item(outer, column) - self._used.item(outer, column)
+            room = min(room, left - kept)
+        return min(room, self._totals.free().item(column) - kept) if kept > 0 else room
 
     def total(self) -> Ints:
         """What the nodes that take pods have in all."""
@@ -87,7 +94,7 @@ class QueueTree(Ceilings):
 
     def binds(self, name: str) -> bool:
         """Whether anything limits the queue at all."""
-        return self.queue(name).bounded or bool(self._guaranteed)
+        return bool(self.queue(name).limited or self._guaranteed)
 
     def limit(self, name: str, over: Flags, asked: Ints, kept: Ints | None) -> Limit:
         """The limit that so much more exceeds, the gravest resource of those over it in front.
@@ -274,9 +281,10 @@ class QueueTree(Ceilings):
 
     def _standing_of(self, queue: Queue) -> tuple[int, bool, float]:
         used = self._used[queue.row]
-        met = True
-        if queue.facts.guarantee:
-            met = bool((used >= self._kept[queue.row]).all())
+        met = all(
+            used.item(self._columns.column_of(resource)) >= amount
+            for resource, amount in queue.facts.guarantee
+        )
         return -queue.facts.priority, met, self.share_of(queue, used)
 
     def scarce(self) -> bool:

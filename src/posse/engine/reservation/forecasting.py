@@ -134,8 +134,7 @@ def _at(view: View, walk: Walk, gang: Gang, policy: Policy, date: float) -> Shad
         walk.timeline.pass_until(date)
         for room, end in walk.taken:
             if end > date:
-                width = np.arange(room.amounts.shape[1], dtype=np.intp)
-                columns.shift(columns.held, room.rows, width, room.amounts)
+                columns.shift(columns.held, room.rows, room.amounts)
         placement = fits(view, gang, policy)
         return None if placement is None else room_of(view, placement)
 

@@ -103,7 +103,7 @@ class Timeline:
     @cached_property
     def _charges(self) -> dict[str, tuple[Floats, Ints]]:
         """By queue: when so much of it is given back."""
-        width = self._view.columns.used.shape[1]
+        width = self._view.columns.width
         given: dict[str, list[tuple[float, Ints]]] = {}
         binding: dict[str, bool] = {}
         for gang, end in self._ends:
@@ -140,7 +140,7 @@ class Timeline:
 
     def given_back(self, queue: str, date: float) -> Ints:
         """How much of the queue's own use has ended by then."""
-        given: Ints = np.zeros(self._view.columns.used.shape[1], np.int64)
+        given: Ints = np.zeros(self._view.columns.width, np.int64)
         if queue in self._charges:
             ends, totals = self._charges[queue]
             number = int(np.searchsorted(ends, date, side="right"))
@@ -223,19 +223,19 @@ def _prospect(view: View, timeline: Timeline, placement: Placement, date: float)
 
 def seats_of(placement: Placement) -> tuple[tuple[str, int], ...]:
     """(role, row) of every seat."""
-    seats = [(member.facts.role, row) for member, row in placement.seats]
+    seats = [(member.facts.role, row) for member, row in placement.seats()]
     return tuple(seats + [(hold.role, hold.row) for hold in placement.holds])
 
 
 def room_of(view: View, placement: Placement) -> Shadow:
     """What it takes, row by row."""
     taken: dict[int, Ints] = {}
-    sitting = [(member.seating, row) for member, row in placement.seats]
+    sitting = [(member.seating, row) for member, row in placement.seats()]
     sitting += [(hold.seating, hold.row) for hold in placement.holds]
     for seating, row in sitting:
         amounts = taken.get(row)
         if amounts is None:
-            amounts = taken[row] = np.zeros(view.columns.used.shape[1], np.int64)
+            amounts = taken[row] = np.zeros(view.columns.width, np.int64)
         amounts[seating.columns] += seating.amounts
     rows = np.array(sorted(taken), np.intp)
     return Shadow(rows, np.array([taken[row] for row in rows.tolist()], np.int64))

@@ -152,7 +152,7 @@ def _drained(
 
 def _amounts(view: View, seating: Seating) -> Ints:
     """What one pod asks, over all columns."""
-    amounts: Ints = np.zeros(view.columns.used.shape[1], np.int64)
+    amounts: Ints = np.zeros(view.columns.width, np.int64)
     amounts[seating.columns] = seating.amounts
     return amounts
 
@@ -196,8 +196,7 @@ def _kept_back(view: View, held: Reservation) -> Shadow | None:
         return None
     if held.awaited is not None:
         return Shadow(room.rows, np.maximum(room.amounts - held.awaited, 0))
-    columns, rows = view.columns, room.rows
-    free = columns.allocatable[rows] - columns.used[rows] - columns.held[rows]
+    rows, free = room.rows, view.columns.free[room.rows]
     width = room.amounts.shape[1]
     return Shadow(rows, np.clip(room.amounts, 0, np.maximum(free[:, :width], 0)))
 
@@ -207,8 +206,7 @@ def _count(view: View, ahead: Ahead) -> None:
     columns = view.columns
     for other in ahead.held:
         assert other.room is not None
-        width = np.arange(other.room.amounts.shape[1], dtype=np.intp)
-        columns.shift(columns.held, other.room.rows, width, other.room.amounts)
+        columns.shift(columns.held, other.room.rows, other.room.amounts)
 
 
 def _look_again(view: View, held: Reservation) -> None:

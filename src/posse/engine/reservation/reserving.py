@@ -111,7 +111,7 @@ def place_in_turn(
         for held in binding:
             if held.quota is not None and held.gang.facts is not None:
                 # A resource that nobody knew of then is not reserved.
-                width = view.columns.used.shape[1] - len(held.quota)
+                width = view.columns.width - len(held.quota)
                 view.tree.charge(held.gang.facts.queue, np.pad(held.quota, (0, width)))
         outcome = place(view, gang, policy, contended)
         statement.keep()

@@ -145,7 +145,7 @@ class _Together:
         rows = rows[ask.seating.eligibility.bars()[rows] == Bar.NONE]
         column = columns.column[by_gravity(ask.seating)[0][0]]
         total = columns.allocatable[rows, column]
-        free = total - columns.used[rows, column] - columns.held[rows, column]
+        free = columns.free[rows, column]
         return int(np.maximum(free, 0).sum()), int(total.sum())
 
     def _numbers(self, short: _Best, has: str, there: int) -> str:
