@@ -1,7 +1,8 @@
 """Nodes as rows, resources as columns: what each node has, gives and keeps back.
 
-`free = allocatable - used - held`, in whole base units. `leaving` is the part of `used` that is on
-its way out: a seat may be held on it, and is taken up when it is gone.
+`free = allocatable - used - held`, in whole base units; what is used is what the others leave.
+`leaving` is the part of it that is on its way out: a seat may be held on it, and is taken up when
+it is gone.
 
 A row belongs to a name, not to a node: a pod may be counted on a node before that node is known,
 and still be counted after it is gone. A row is given to another name only when nothing refers to
@@ -36,7 +37,6 @@ class Columns:
         # Of each node as it was last known, gone or not.
         self.labels: list[Mapping[str, str]] = []
         self.allocatable: Ints = np.zeros((16, 8), np.int64)
-        self.used: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
         self.leaving: Ints = np.zeros((16, 8), np.int64)
         self.free: Ints = np.zeros((16, 8), np.int64)
@@ -56,7 +56,7 @@ class Columns:
         self._spare: list[int] = []
         self._by_name: Rows | None = None
         self._sorted = False
-        self._undo: list[tuple[Ints, Rows, Ints, int]] = []
+        self._undo: list[tuple[Rows, Ints, int, bool]] = []
         self._depth = 0
 
     # -- who is where ------------------------------------------------------------------------
@@ -66,8 +66,8 @@ class Columns:
         column = self.column.get(resource)
         if column is None:
             column = self.column[resource] = len(self.column)
-            if column == self.used.shape[1]:
-                self._grow(self.used.shape[0], 2 * column)
+            if column == self.width:
+                self._grow(self.free.shape[0], 2 * column)
         return column
 
     def refer(self, name: str) -> int:
@@ -152,7 +152,12 @@ class Columns:
     @property
     def width(self) -> int:
         """How many columns there is room for; those beyond `column` are of nothing."""
-        return self.used.shape[1]
+        return self.free.shape[1]
+
+    @property
+    def used(self) -> Ints:
+        """Worked out anew each time: nobody needs it often."""
+        return self.allocatable - self.free - self.held
 
     def free_at(self, rows: Rows, columns: Rows) -> Ints:
         """What is free there and in sight."""
@@ -172,34 +177,31 @@ class Columns:
         self.clock += 1
         self.touched[row] = self.clock
 
-    def shift(self, amounts: Ints, rows: Rows, by: Ints, sign: int = 1) -> None:
-        """Add (or, with -1, take off) `by[row, column]`, none of it negative, of what is `used` or
-        `held` at distinct rows."""
+    def shift(self, rows: Rows, by: Ints, sign: int = 1, *, held: bool = False) -> None:
+        """Use, or hold, so much more (or, with -1, less) at distinct rows: `by[row, column]`, none
+        of it negative."""
         if by.shape[1] < self.width:
             # A column that nobody knew of when it was counted.
             by = np.pad(by, ((0, 0), (0, self.width - by.shape[1])))
-        self._add(amounts, rows, by, sign)
+        self._add(rows, by, sign, held)
         if self._depth:
-            self._undo.append((amounts, rows, by, sign))
+            self._undo.append((rows, by, sign, held))
         elif sign < 0:
             self.freed[rows] = self.last_freed = self.clock
 
-    def _add(self, amounts: Ints, rows: Rows, by: Ints, sign: int) -> None:
-        if sign > 0:
-            amounts[rows] += by
-            self.free[rows] -= by
-        else:
-            amounts[rows] -= by
-            self.free[rows] += by
+    def _add(self, rows: Rows, by: Ints, sign: int, held: bool) -> None:
+        if sign < 0:
+            by = -by
+        self.free[rows] -= by
+        if held:
+            self.held[rows] += by
         self.clock += 1
         self.touched[rows] = self.clock
 
     def shift_one(self, row: int, by: Ints, sign: int) -> None:
         """As `shift`, of what is used on one row, outside of any statement."""
         assert not self._depth, "facts do not change inside a tentative statement"
-        by = sign * by
-        self.used[row] += by
-        self.free[row] -= by
+        self.free[row] -= sign * by
         self.clock += 1
         self.touched[row] = self.clock
         if sign < 0:
@@ -208,7 +210,7 @@ class Columns:
     def shade(self, rows: Rows, by: Ints) -> None:
         """Keep so much more (or less) of what is free on these rows out of sight."""
         if self._shade is None:
-            self._shade = np.zeros_like(self.used)
+            self._shade = np.zeros_like(self.free)
         self._shade[rows, : by.shape[1]] += by
         self.clock += 1
         self.touched[rows] = self.clock
@@ -234,8 +236,8 @@ class Columns:
             self.names[row], self.labels[row] = name, {}
             return row
         row = len(self.names)
-        if row == self.used.shape[0]:
-            self._grow(2 * row, self.used.shape[1])
+        if row == self.free.shape[0]:
+            self._grow(2 * row, self.width)
         self.names.append(name)
         self.nodes.append(None)
         self.labels.append({})
@@ -244,10 +246,9 @@ class Columns:
 
     def _grow(self, rows: int, columns: int) -> None:
         assert not self._depth, "facts do not change inside a tentative statement"
-        old_rows, old_columns = self.used.shape
+        old_rows, old_columns = self.free.shape
         wider = ((0, rows - old_rows), (0, columns - old_columns))
         self.allocatable = np.pad(self.allocatable, wider)
-        self.used = np.pad(self.used, wider)
         self.held = np.pad(self.held, wider)
         self.leaving = np.pad(self.leaving, wider)
         self.free = np.pad(self.free, wider)
@@ -269,18 +270,17 @@ class Charges(Protocol):
 class Attempt:
     """A statement: what happens to the columns inside is undone unless kept. Statements nest."""
 
-    def __init__(self, columns: Columns, charges: Charges | None = None) -> None:
+    __slots__ = ("_charged", "_charges", "_columns", "_kept", "_mark")
+
+    def __init__(self, columns: Columns, charges: Charges) -> None:
         self._columns = columns
         self._charges = charges
-        self._mark = 0
-        self._charged = 0
         self._kept = False
 
     def __enter__(self) -> Attempt:
         self._mark = len(self._columns._undo)
+        self._charged = self._charges.mark()
         self._columns._depth += 1
-        if self._charges is not None:
-            self._charged = self._charges.mark()
         return self
 
     def keep(self) -> None:
@@ -294,14 +294,13 @@ class Attempt:
     ) -> None:
         columns = self._columns
         columns._depth -= 1
-        if self._charges is not None:
-            self._charges.undo(self._charged)
+        self._charges.undo(self._charged)
         if error is not None or not self._kept:
             while len(columns._undo) > self._mark:
-                amounts, rows, by, sign = columns._undo.pop()
-                columns._add(amounts, rows, by, -sign)
+                rows, by, sign, held = columns._undo.pop()
+                columns._add(rows, by, -sign, held)
         if columns._depth == 0:
-            for _, rows, _, sign in columns._undo:
+            for rows, _, sign, _ in columns._undo:
                 if sign < 0:
                     columns.freed[rows] = columns.last_freed = columns.clock
             columns._undo.clear()

@@ -296,11 +296,11 @@ class View:
     def take(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
         """Count pods of one shape on (or, with -1, off) these seats."""
         by = np.multiply.outer(seats.counts, seating.vector())
-        self.columns.shift(self.columns.used, seats.rows, by, sign)
+        self.columns.shift(seats.rows, by, sign)
 
     def hold(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
         by = np.multiply.outer(seats.counts, seating.vector())
-        self.columns.shift(self.columns.held, seats.rows, by, sign)
+        self.columns.shift(seats.rows, by, sign, held=True)
 
     def let_go(self, holds: Iterable[Hold]) -> None:
         """Make the seats of these holds free, in the columns only."""
@@ -416,8 +416,6 @@ class View:
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"
-        free = columns.allocatable - columns.used - columns.held
-        assert (free == columns.free).all(), "what is free differs from a recount"
         going = {m.facts.uid for m in self.members.values() if m.going and m.row != NOWHERE}
         assert self.departing.keys() == {u for u in going if not self.members[u].stuck}
         for row, node in enumerate(columns.nodes):

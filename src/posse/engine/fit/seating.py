@@ -24,6 +24,9 @@ from posse.engine.facts import LARGEST, PODS, Shape
 from posse.engine.fit.eligibility import Eligibility
 from posse.engine.resources import is_device
 
+# Up to so many nodes are looked at one by one.
+_FEW = 48
+
 
 class Seats:
     """Some rows, and how many pods go to each."""
@@ -83,6 +86,10 @@ class Seating:
         if self._total is None:
             self._total = int(np.add.reduce(self._seats))
         return self._total
+
+    def most(self) -> int:
+        """Seats on the node that has most of them."""
+        return int(np.maximum.reduce(self.seats(), initial=0))
 
     def seats(self) -> Ints:
         """Seats per row."""
@@ -179,6 +186,8 @@ class Seating:
         if self.asks_devices and not prefer and not self.eligibility.partial:
             # All of them are of one tier, as most often.
             rows, seats, grades = self._choice(within)
+            if len(rows) <= _FEW and not spread:
+                return _few(rows, _at_most(seats, most).tolist(), grades.tolist(), count)
             picked, taken = pick(_at_most(seats, most), grades, count)
             return Seats(rows.take(picked), taken)
         rows = self._table.by_name() if within is None else within
@@ -277,16 +286,39 @@ def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
         _tightest((useful == size).nonzero()[0], grades, number) for size, number in wanted.items()
     ]
     positions: Rows = picked[0] if len(picked) == 1 else np.concatenate(picked)
-    taken = useful[positions]
-    # The sizes add up to the count or, in the largest ones, to a little more.
-    surplus = sum(taken.tolist()) - count
+    taken = useful[positions].tolist()
+    _trim(taken, count)
+    return positions, np.array(taken, np.int64)
+
+
+def _few(rows: Rows, seats: list[int], grades: list[int], count: int) -> Seats:
+    """As `_fewest`, one node after another: of few nodes that is done sooner."""
+    places: dict[int, list[int]] = {}
+    for at, size in enumerate(seats):
+        if size:
+            places.setdefault(size if size < count else count, []).append(at)
+    picked: list[int] = []
+    taken: list[int] = []
+    sizes = _sizes({size: len(equal) for size, equal in places.items()}, count)
+    for size, number in sizes.items():
+        equal = places[size]
+        if len(equal) > number:
+            equal = sorted(equal, key=grades.__getitem__)[:number]
+        picked += equal
+        taken += [size] * number
+    _trim(taken, count)
+    return Seats(rows[picked], np.array(taken, np.int64))
+
+
+def _trim(taken: list[int], count: int) -> None:
+    """The sizes add up to the count or, in the largest ones, to a little more."""
+    surplus = sum(taken) - count
     at = len(taken) - 1
     while surplus:
-        less = min(surplus, int(taken[at]) - 1)
+        less = min(surplus, taken[at] - 1)
         taken[at] -= less
         surplus -= less
         at -= 1
-    return positions, taken
 
 
 def _sizes(available: dict[int, int], count: int) -> dict[int, int]:
@@ -295,14 +327,23 @@ def _sizes(available: dict[int, int], count: int) -> dict[int, int]:
     At each step it takes the smallest size that still lets the largest ones do the rest.
     """
     sizes = sorted(available)
-    largest: list[int] = []
-    covered = 0
+    most: dict[int, int] = {}
+    left = count
     for size in reversed(sizes):
-        if covered >= count:
+        if left <= 0:
             break
-        number = min(available[size], -(-(count - covered) // size))
-        largest.extend([size] * number)
-        covered += number * size
+        number = most[size] = min(available[size], -(-left // size))
+        left -= number * size
+    if not left:
+        return most
+    largest = [size for size, number in most.items() for _ in range(number)]
+    return _smallest(available, sizes, largest, count)
+
+
+def _smallest(
+    available: dict[int, int], sizes: list[int], largest: list[int], count: int
+) -> dict[int, int]:
+    """As many as the largest, where these are more than enough."""
     left = dict(available)
     taken: dict[int, int] = {}
     # What the nodes other than the one being chosen can take at most.

@@ -27,9 +27,9 @@ class Totals:
 
     def _refresh(self) -> None:
         columns = self._columns
-        if self._free.shape != columns.used.shape:
-            self._free = np.zeros_like(columns.used)
-            self._sum_free = np.zeros(columns.used.shape[1], np.int64)
+        if self._free.shape != columns.free.shape:
+            self._free = np.zeros_like(columns.free)
+            self._sum_free = np.zeros(columns.width, np.int64)
             self._clock = self._altered = -1
         if self._clock == columns.clock:
             return

@@ -216,7 +216,7 @@ def _unasked(view: View, demands: list[Demand], policy: Policy) -> Iterator[Limi
     levels = view.tiers.levels(policy.tiers)
     if levels:
         seating, count = _main(demands)
-        most = int(seating.seats().max(initial=0))
+        most = seating.most()
         if most < count:
             domain = _nearest(levels, demands, seating, count, most)
             if domain is not None:
@@ -255,6 +255,8 @@ def _nearest(
 
 def _main(demands: list[Demand]) -> tuple[Seating, int]:
     """The shape that most is asked of, devices before all else, and how many of it are wanted."""
+    if len(demands) == 1:
+        return demands[0].seating, max(1, demands[0].wanted)
     counts: dict[int, int] = {}
     seatings: dict[int, Seating] = {}
     for demand in demands:

@@ -37,6 +37,8 @@ def pack(
     `near`: rows to be preferred for pods that ask devices, the first of them first of all.
     """
     asked = [demand for demand in demands if demand.wanted or (need and demand.most)]
+    if len(asked) == 1 and not asked[0].at:
+        return _alone(view, asked[0], near, policy.spread), True
     if any(demand.at for demand in asked):
         found = _in_turn(view, asked, near, policy.spread, settle=True)
         if found is not None:
@@ -93,6 +95,13 @@ def orders(view: View, demands: list[Demand]) -> Iterator[list[Demand]]:
     if len(demands) > 1:
         demands = sorted(demands, key=hardness)
     return map(list, islice(permutations(demands), _ORDERS))
+
+
+def _alone(view: View, demand: Demand, near: Sequence[Rows], spread: bool) -> Found | None:
+    """One role finds its seats whenever there are as many."""
+    if demand.total() < demand.wanted:
+        return None
+    return {demand: _take(view, demand, demand.wanted, near, spread)}
 
 
 def _in_turn(

@@ -75,7 +75,7 @@ class Trials:
         with self._view.tentatively():
             rows = np.flatnonzero(columns.leaving[: len(columns.names)].any(axis=1))
             if len(rows):
-                columns.shift(columns.used, rows, columns.leaving[rows], -1)
+                columns.shift(rows, columns.leaving[rows], -1)
             self._part(departing, -1)
             try:
                 yield

@@ -251,10 +251,10 @@ class Ledger:
 
     def _sum(self, seatings: Mapping[Seating, int]) -> Ints:
         """What so many pods of each shape ask for together."""
-        total = np.zeros(self._columns.width, np.int64)
-        for seating, number in seatings.items():
-            total += number * seating.vector()
-        return total
+        amounts = [number * seating.vector() for seating, number in seatings.items()]
+        if len(amounts) == 1:
+            return amounts[0]
+        return sum(amounts, np.zeros(self._columns.width, np.int64))
 
     def _announce(self, gang: Gang, asked: Ints) -> None:
         """Members that have no pod yet are asked for, too, where no seat is held for them."""

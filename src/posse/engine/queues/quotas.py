@@ -91,12 +91,13 @@ def asked_by(
     view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized] | None = None
 ) -> Ints:
     """What the demands come to: as many as wanted, or as were found."""
-    asked = np.zeros(view.columns.width, np.int64)
-    for demand in demands:
-        number = demand.wanted if found is None else len(found.get(demand, ()))
-        if number:
-            asked += number * demand.seating.vector()
-    return asked
+    amounts = [
+        (demand.wanted if found is None else len(found.get(demand, ()))) * demand.seating.vector()
+        for demand in demands
+    ]
+    if len(amounts) == 1:
+        return amounts[0]
+    return sum(amounts, np.zeros(view.columns.width, np.int64))
 
 
 def at_least(view: View, gang: Gang, asked: Ints) -> Ints:

@@ -70,8 +70,9 @@ class QueueTree(Ceilings):
         return room
 
     def _room_of(self, queue: Queue) -> Ints:
-        room: Ints = np.full(self._used.shape[1], UNLIMITED, np.int64)
-        for row in queue.limited:
+        first, *others = queue.limited or [queue.row]
+        room: Ints = self._most[first] - self._used[first]
+        for row in others:
             np.minimum(room, self._most[row] - self._used[row], out=room)
         # Of few resources anything is guaranteed: counted one by one, each costs little.
         for column in self._guaranteed:

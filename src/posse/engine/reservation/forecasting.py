@@ -134,7 +134,7 @@ def _at(view: View, walk: Walk, gang: Gang, policy: Policy, date: float) -> Shad
         walk.timeline.pass_until(date)
         for room, end in walk.taken:
             if end > date:
-                columns.shift(columns.held, room.rows, room.amounts)
+                columns.shift(room.rows, room.amounts, held=True)
         placement = fits(view, gang, policy)
         return None if placement is None else room_of(view, placement)
 

@@ -214,10 +214,10 @@ def fits(view: View, gang: Gang, policy: Policy) -> Placement | None:
 
 def _prospect(view: View, timeline: Timeline, placement: Placement, date: float) -> Prospect:
     room = room_of(view, placement)
-    before: Ints = view.columns.used[room.rows]
+    before: Ints = view.columns.free[room.rows]
     with view.tentatively():
         timeline.pass_until(date)
-        awaited: Ints = before - view.columns.used[room.rows]
+        awaited: Ints = view.columns.free[room.rows] - before
     return Prospect(date, seats_of(placement), room, awaited)
 
 

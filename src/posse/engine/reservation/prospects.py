@@ -206,7 +206,7 @@ def _count(view: View, ahead: Ahead) -> None:
     columns = view.columns
     for other in ahead.held:
         assert other.room is not None
-        columns.shift(columns.held, other.room.rows, other.room.amounts)
+        columns.shift(other.room.rows, other.room.amounts, held=True)
 
 
 def _look_again(view: View, held: Reservation) -> None:
