@@ -35,11 +35,13 @@ class Columns:
         self.names: list[str] = []
         self.nodes: list[NodeFacts | None] = []
         # Of each node as it was last known, gone or not.
-        self.labels: list[Mapping[str, str]] = []
+        self.labels: list[dict[str, str]] = []
         self.allocatable: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
         self.leaving: Ints = np.zeros((16, 8), np.int64)
         self.free: Ints = np.zeros((16, 8), np.int64)
+        # How many columns there is room for; those beyond `column` are of nothing.
+        self.width = 8
         self.touched: Ints = np.zeros(16, np.int64)
         self.freed: Ints = np.zeros(16, np.int64)
         # What is free and out of sight (see `Shadows`); None while nothing ever was.
@@ -150,11 +152,6 @@ class Columns:
     # -- amounts -----------------------------------------------------------------------------
 
     @property
-    def width(self) -> int:
-        """How many columns there is room for; those beyond `column` are of nothing."""
-        return self.free.shape[1]
-
-    @property
     def used(self) -> Ints:
         """Worked out anew each time: nobody needs it often."""
         return self.allocatable - self.free - self.held
@@ -252,6 +249,7 @@ class Columns:
         self.held = np.pad(self.held, wider)
         self.leaving = np.pad(self.leaving, wider)
         self.free = np.pad(self.free, wider)
+        self.width = columns
         if self._shade is not None:
             self._shade = np.pad(self._shade, wider)
         self.offered = np.pad(self.offered, wider[1])
@@ -278,13 +276,24 @@ class Attempt:
         self._kept = False
 
     def __enter__(self) -> Attempt:
-        self._mark = len(self._columns._undo)
+        self._mark = self.mark()
         self._charged = self._charges.mark()
         self._columns._depth += 1
         return self
 
     def keep(self) -> None:
         self._kept = True
+
+    def mark(self) -> int:
+        """Where `back_to` goes back to."""
+        return len(self._columns._undo)
+
+    def back_to(self, mark: int) -> None:
+        """What happened to the columns since then did not."""
+        columns = self._columns
+        while len(columns._undo) > mark:
+            rows, by, sign, held = columns._undo.pop()
+            columns._add(rows, by, -sign, held)
 
     def __exit__(
         self,
@@ -296,9 +305,7 @@ class Attempt:
         columns._depth -= 1
         self._charges.undo(self._charged)
         if error is not None or not self._kept:
-            while len(columns._undo) > self._mark:
-                rows, by, sign, held = columns._undo.pop()
-                columns._add(rows, by, -sign, held)
+            self.back_to(self._mark)
         if columns._depth == 0:
             for rows, _, sign, _ in columns._undo:
                 if sign < 0:

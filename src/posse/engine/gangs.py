@@ -27,11 +27,13 @@ Rank = tuple[bool, int, float, str, str, str]
 class Member:
     """A pod that takes room or waits for it."""
 
-    __slots__ = ("assumed", "facts", "going", "leaving", "order", "row", "seating", "stuck")
+    __slots__ = ("assumed", "facts", "going", "kind", "leaving", "order", "row", "seating", "stuck")
 
     def __init__(self, facts: PodFacts, seating: Seating, row: int) -> None:
         self.facts = facts
         self.seating = seating
+        # The same one for all who can trade places with it.
+        self.kind = seating.kind(facts.role, facts.part)
         self.row = row
         # The engine seated it and no event has confirmed that yet.
         self.assumed = False
@@ -151,22 +153,16 @@ def apart(members: list[Member]) -> tuple[list[Member], list[Member]]:
 def by_role(members: list[Member]) -> list[Role]:
     if not members:
         return []
-    first = members[0]
-    name, seating, part = first.facts.role, first.seating, first.facts.part
-    odd = [
-        member
-        for member in members
-        if member.seating is not seating or member.facts.role != name or member.facts.part != part
-    ]
-    if not odd:
+    kind = members[0].kind
+    if all([member.kind is kind for member in members]):
         # As most often.
-        return [Role(name, seating, members, part)]
-    roles: dict[tuple[str, int, str], Role] = {}
+        return [Role(kind[0], members[0].seating, members, kind[1])]
+    roles: dict[int, Role] = {}
     for member in members:
-        name, seating, part = member.facts.role, member.seating, member.facts.part
-        role = roles.get((name, id(seating), part))
+        role = roles.get(id(member.kind))
         if role is None:
-            role = roles[name, id(seating), part] = Role(name, seating, [], part)
+            name, part = member.kind
+            role = roles[id(member.kind)] = Role(name, member.seating, [], part)
         role.members.append(member)
     return list(roles.values())
 

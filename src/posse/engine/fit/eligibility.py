@@ -63,11 +63,6 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
     return Bar.NONE
 
 
-def _open(node: NodeFacts | None) -> bool:
-    """Any pod may sit there."""
-    return node is not None and node.ready and node.schedulable and not node.taints
-
-
 def liking(node: NodeFacts | None, constraints: Constraints) -> int:
     """How much the pod prefers this node to others, or the node would rather be without it: the
     more, the better."""
@@ -141,7 +136,13 @@ class Eligibility:
         asks = self.constraints
         if not (asks.node_selector or asks.choices or asks.prefers):
             # Most pods may sit anywhere, and most nodes are open to all.
-            rows = [row for row in rows if not _open(nodes[row])]
+            rows = [
+                row
+                for row in rows
+                if (node := nodes[row]) is None
+                or node.taints
+                or not (node.ready and node.schedulable)
+            ]
         bars = [bar(nodes[row], asks) for row in rows]
         liked = [liking(nodes[row], asks) for row in rows]
         self._bars[rows] = bars

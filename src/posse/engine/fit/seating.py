@@ -67,6 +67,7 @@ class Seating:
         self._devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
         self.devices = int(self.amounts[self._devices].sum())
         self.asks_devices = self.devices > 0
+        self._kinds: dict[tuple[str, str], tuple[str, str]] = {}
         self._table = columns
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)
@@ -111,6 +112,11 @@ class Seating:
         free = np.maximum(self._table.free_at(rows, self.columns), 0)
         seats: Ints = (free // self.amounts).sum(axis=0)
         return seats
+
+    def kind(self, role: str, part: str) -> tuple[str, str]:
+        """Role and part of pods of this shape: the same object whenever they are the same."""
+        kind = (role, part)
+        return self._kinds.setdefault(kind, kind)
 
     def vector(self) -> Ints:
         """What one pod asks for, by column; nobody may change it."""

@@ -8,7 +8,7 @@ in two zones are two. What is kept here changes only when nodes come, go or chan
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,7 +42,8 @@ class Level:
         self.noun = noun
         self.names = [name for name, _ in domains]
         counts = [len(rows) for _, rows in domains]
-        self.rows: Rows = np.array([row for _, rows in domains for row in rows], np.intp)
+        rows = list(chain.from_iterable(rows for _, rows in domains))
+        self.rows: Rows = np.array(rows, np.intp)
         self.ids: Rows = np.repeat(np.arange(len(domains)), counts)
         self._starts = [0, *accumulate(counts)]
         # The domain of each row, or one more than there are; None where one is in several.
@@ -167,8 +168,10 @@ class _Counts:
     def __init__(self, level: Level) -> None:
         self._level = level
         self._clock = -1
-        # Of each row; then of each domain. The last one is of the nodes that are in none.
+        # Of each row, and where the table has rows of so many; then of each domain. The last one
+        # is of the nodes that are in none.
         self.seats: Ints = np.zeros(0, np.int64)
+        self._lines: Ints = np.zeros(0, np.int64)
         self._sums: Ints = np.zeros(len(level) + 1, np.int64)
         self.sums = self._sums[:-1]
         # How many nodes of each domain there are of each number of seats.
@@ -183,21 +186,21 @@ class _Counts:
             return
         if len(self.seats) < len(seats):
             self.seats = np.pad(self.seats, (0, len(seats) - len(self.seats)))
-        touched = seating.touched_since(self._clock)
+            self._lines = np.pad(self._lines, (0, len(seats) - len(self._lines)))
+        rows = seating.touched_since(self._clock)
         self._clock = seating.clock
-        new, old = seats.take(touched), self.seats.take(touched)
-        changed = (new != old).nonzero()[0]
-        if not len(changed):
+        if not len(rows):
             return
-        rows, new, old = touched.take(changed), new.take(changed), old.take(changed)
-        self.seats[rows] = new
+        new = seats.take(rows)
+        more, before = new - self.seats.take(rows), self._lines.take(rows)
+        after = np.minimum(new, _WIDE - 1) * len(self._sums)
+        self.seats[rows], self._lines[rows] = new, after
         which, ids = self._level.places_of(rows)
         if which is not None:
-            new, old = new.take(which), old.take(which)
-        np.add.at(self._sums, ids, new - old)
-        width = len(self._sums)
-        np.subtract.at(self._cells, np.minimum(old, _WIDE - 1) * width + ids, 1)
-        np.add.at(self._cells, np.minimum(new, _WIDE - 1) * width + ids, 1)
+            more, before, after = more.take(which), before.take(which), after.take(which)
+        np.add.at(self._sums, ids, more)
+        np.subtract.at(self._cells, before + ids, 1)
+        np.add.at(self._cells, after + ids, 1)
 
 
 class Tiers:
@@ -316,8 +319,8 @@ class Tiers:
             return []
         whole: dict[tuple[str, ...], list[int]] = {}
         known = self._columns.by_name().tolist()
-        labels = self._columns.labels
-        outward = [[labels[row].get(key, "") for row in known] for key in keys[::-1]]
+        labels = [self._columns.labels[row] for row in known]
+        outward = [map(dict.get, labels, repeat(key), repeat("")) for key in keys[::-1]]
         for row, path in zip(known, zip(*outward, strict=True), strict=True):
             whole.setdefault(path, []).append(row)
         paths: list[dict[tuple[str, ...], list[int]]] = [{} for _ in keys]

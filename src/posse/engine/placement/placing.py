@@ -148,29 +148,23 @@ def seat(
     with view.tentatively() as attempt:
         # Its own held seats are free to the gang, and to nobody else.
         view.let_go(gang.holds)
+        untouched = attempt.mark()
         for limit in limits(view, gang, demands, need, policy):
             limit.apply(demands)
-            with view.tentatively() as trial:
-                if gang.facts.nearer:
-                    found, sure = pack_parts(view, gang, demands, need, close, limit, policy)
-                else:
-                    found, sure = pack(view, demands, need, close, limit.heed(policy))
-                proven = sure if limit.whole else proven and sure
-                if found is None:
-                    continue
-                left = None
-                if budget is not None:
-                    asked = budget.asked_for(view, demands, found)
-                    if asked is not budget.asked and budget.over(asked) is not None:
-                        continue
-                    left = budget.after(asked) if beyond else None
+            if gang.facts.nearer:
+                found, sure = pack_parts(view, gang, demands, need, close, limit, policy)
+            else:
+                found, sure = pack(view, demands, need, close, limit.heed(policy))
+            proven = sure if limit.whole else proven and sure
+            if found is not None and (budget is None or budget.bears(view, demands, found)):
                 fits = True
+                left = budget.after(view, demands, found) if budget and beyond else None
                 more = pack_more(view, demands, found, beyond, close, policy, left)
                 placement = _placement(demands, found)
                 if need or more or placement.holds != gang.holds:
-                    trial.keep()
                     attempt.keep()
                     return placement
+            attempt.back_to(untouched)
     ANYWHERE.apply(demands)
     if moves is not None and not has_room(demands, need):
         # Whoever comes or goes, it is room that must come first.

@@ -48,6 +48,7 @@ class Ledger:
         self._queues: dict[str, Queue] = {}
         self._top = Queue(QueueFacts(TOP), 0, False)
         self._stale = True
+        self._width = 8
         self._charges: dict[str, Charge] = {}
         self._unsettled: dict[str, Gang] = {}
         self._tentative: list[tuple[str, Ints]] = []
@@ -112,7 +113,7 @@ class Ledger:
             return
         by = self._sum(seatings)
         charge.used = charge.used + by
-        self._use(queue.path, by)
+        self._use(queue, by)
 
     def dissolve(self, gang: Gang) -> None:
         """This gang is no more."""
@@ -124,7 +125,7 @@ class Ledger:
 
     def charge(self, name: str, amounts: Ints) -> None:
         """Inside a tentative statement: as if the queue used so much more, or less."""
-        self._use(self.queue(name).path, amounts)
+        self._use(self.queue(name), amounts)
         self._tentative.append((name, amounts))
 
     def mark(self) -> int:
@@ -133,12 +134,12 @@ class Ledger:
     def undo(self, mark: int) -> None:
         while len(self._tentative) > mark:
             name, amounts = self._tentative.pop()
-            self._use(self.queue(name).path, -amounts)
+            self._use(self.queue(name), -amounts)
 
     # -- what is there -----------------------------------------------------------------------
 
     def queue(self, name: str) -> Queue:
-        if self._unsettled or self._stale or self._used.shape[1] != self._columns.width:
+        if self._unsettled or self._stale or self._width != self._columns.width:
             self._settle()
         found = self._queues.get(name)
         if found is None:
@@ -272,7 +273,7 @@ class Ledger:
             self.clock += 1
             self._wanted_at = self.clock
         if np.count_nonzero(used):
-            self._use(queue.path, used)
+            self._use(queue, used)
             if np.count_nonzero(used < 0):
                 for each in queue.lineage():
                     self._eased[each.name] = self.clock
@@ -284,16 +285,16 @@ class Ledger:
 
     def _ensure(self) -> None:
         width = self._columns.width
-        if self._stale or self._used.shape[1] != width:
+        if self._stale or self._width != width:
             self._build(width)
 
-    def _use(self, path: list[int], by: Ints) -> None:
+    def _use(self, queue: Queue, by: Ints) -> None:
         """A queue and its ancestors use so much more, or less."""
-        for row in path:
+        for row in queue.path:
             self._used[row] += by
         self.clock += 1
-        if self._guaranteed:
-            self._meet(path)
+        if queue.assured:
+            self._meet(queue.path)
 
     def _meet(self, path: list[int]) -> None:
         """Find anew what the first of these is short of its guarantee, then those above it.
@@ -314,7 +315,7 @@ class Ledger:
 
     def _build(self, width: int, *asked_about: str) -> None:
         """The tree as the facts have it, and every gang's charge in its place."""
-        self._stale = False
+        self._stale, self._width = False, width
         charged = [charge.queue for charge in self._charges.values()]
         tentative = [name for name, _ in self._tentative]
         ordered = arrange(self.facts, [*self.facts, *charged, *tentative, *asked_about])

@@ -41,6 +41,8 @@ class Queue:
     within: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
     path: list[int] = field(default_factory=list)
     limited: list[int] = field(default_factory=list)
+    # Something is guaranteed to it or to an ancestor.
+    assured: bool = False
     # Why nothing may start in it: it has no place in the tree, or could not be read.
     problem: str = ""
     # The rows and the weight of its children together.
@@ -97,6 +99,7 @@ def arrange(facts: Mapping[str, QueueFacts], names: Iterable[str]) -> list[Queue
         queue.chain = np.array(queue.path, np.intp)
         queue.above, queue.within = queue.chain[1:], queue.chain[:-1]
         queue.limited = [each.row for each in queue.lineage() if each.facts.capability]
+        queue.assured = any(each.facts.guarantee for each in queue.lineage())
     for queue in ordered:
         queue.rows_below = np.array([child.row for child in queue.children], np.intp)
         queue.weight_below = sum(child.weight for child in queue.children if child.real)

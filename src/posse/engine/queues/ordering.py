@@ -122,15 +122,14 @@ class _Line:
 
     def _arrange(self, queue: Queue) -> None:
         """Find the turn of the queue and its ancestors anew, from below."""
-        for each in queue.lineage():
-            if each.parent is None:
-                return
-            turn = self._turn(each)
+        while (parent := queue.parent) is not None:
+            turn = self._turn(queue)
             if turn is None:
-                self._current.pop(each.name, None)
-            elif self._current.get(each.name) != turn:
-                self._current[each.name] = turn
-                heappush(self._turns.setdefault(each.parent.name, []), turn)
+                self._current.pop(queue.name, None)
+            elif self._current.get(queue.name) != turn:
+                self._current[queue.name] = turn
+                heappush(self._turns.setdefault(parent.name, []), turn)
+            queue = parent
 
     def _turn(self, queue: Queue) -> Turn | None:
         if entries := self._gangs.get(queue.name):

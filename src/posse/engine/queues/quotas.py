@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -13,6 +13,7 @@ from posse.engine.columns import Ints
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.placement.demands import Demand
+from posse.engine.placement.searching import Found
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.queues.limits import Limit
 from posse.engine.queues.tree import Flags
@@ -55,19 +56,22 @@ class Budget:
     def take(self, demand: Demand, number: int) -> None:
         self.left = self.left - number * demand.seating.vector()
 
-    def asked_for(
-        self, view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized]
-    ) -> Ints:
-        """What was found for the demands, which is most often what was asked for."""
-        if all(len(found.get(demand, ())) == demand.wanted for demand in demands):
+    def bears(self, view: View, demands: Sequence[Demand], found: Found) -> bool:
+        """Whether it allows for what was found."""
+        asked = self._taken(view, demands, found)
+        return asked is self.asked or self.over(asked) is None
+
+    def after(self, view: View, demands: Sequence[Demand], found: Found) -> Budget:
+        """What is left once that was taken."""
+        rest = copy(self)
+        rest.left = self.left - self._taken(view, demands, found)
+        return rest
+
+    def _taken(self, view: View, demands: Sequence[Demand], found: Found) -> Ints:
+        """What was found, which is most often what was asked for, and was allowed."""
+        if all([len(found.get(demand, ())) == demand.wanted for demand in demands]):
             return self.asked
         return asked_by(view, demands, found)
-
-    def after(self, asked: Ints) -> Budget:
-        """What is left once so much was taken."""
-        rest = copy(self)
-        rest.left = self.left - asked
-        return rest
 
     def over(self, asked: Ints) -> Flags | None:
         """Of which resources so much is too much; None: of none."""
@@ -87,9 +91,7 @@ def budget_of(view: View, gang: Gang) -> Budget | None:
     return Budget(view, gang) if view.tree.binds(gang.facts.queue) else None
 
 
-def asked_by(
-    view: View, demands: Sequence[Demand], found: Mapping[Demand, Sized] | None = None
-) -> Ints:
+def asked_by(view: View, demands: Sequence[Demand], found: Found | None = None) -> Ints:
     """What the demands come to: as many as wanted, or as were found."""
     amounts = [
         (demand.wanted if found is None else len(found.get(demand, ()))) * demand.seating.vector()
