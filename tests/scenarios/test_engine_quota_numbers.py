@@ -120,6 +120,35 @@ SCENARIOS = [
         ],
     ),
     Scenario(
+        "its oldest ask for more than the queue may ever use, and others of its members do not",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("q", gpus=4)],
+        gangs=[
+            *ones(4, "q"),
+            gang(
+                "new",
+                least=1,
+                queue="q",
+                roles={"large": (1, shape(gpus=5)), "small": (1, shape(gpus=2))},
+            ),
+        ],
+        expect=[waits("new", reason=QUOTA)],
+        then=[
+            Turn([vanishes("q0"), vanishes("q1")], [starts("new", 1), waits("new", reason=QUOTA)])
+        ],
+    ),
+    Scenario(
+        "whom no end helps is told nothing new by one, and starts when the limit is another one",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("q", gpus=4)],
+        gangs=[*ones(4, "q"), gang("new", workers=5, gpus=1, queue="q")],
+        expect=[waits("new", reason=QUOTA, because="may use 4 (capability); ask for 4 at most")],
+        then=[
+            Turn([vanishes("q0"), vanishes("q1")], []),
+            Turn([vanishes("q2"), arrives(queue("q", gpus=6))], [starts("new", 5)]),
+        ],
+    ),
+    Scenario(
         "the capability is another one: it is looked at whole",
         nodes=nodes(1, gpus=8),
         queues=[queue("q", gpus=4)],

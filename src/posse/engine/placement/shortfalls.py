@@ -244,9 +244,13 @@ class Shortfalls:
         since = shortfall.seen
         quota = shortfall.quota
         if quota is not None:
-            if self._tree.eased_since(quota.queue, quota.seen):
+            if quota.never and quota.asked is not None:
+                # Whoever ends is no help.
+                if self._tree.altered_since(quota.seen) or self._columns.last_altered > since:
+                    return True
+            elif self._tree.eased_since(quota.queue, quota.seen):
                 return True
-            if quota.queue is None and self._columns.last_freed > since:
+            elif quota.queue is None and self._columns.last_freed > since:
                 return True
             if quota.alone:
                 return False

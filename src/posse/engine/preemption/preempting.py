@@ -124,9 +124,15 @@ class Hunt:
         only that of late, where they had their turn."""
         view, hunting = self._view, self._view.hunting
         found: dict[int, Shortfall] = {}
+
+        def look(shortfall: Shortfall, first: Gang | None) -> None:
+            shortfall.sought = True
+            if first is not None and self.has_prey(first) and _may_hunt(shortfall):
+                found[id(shortfall)] = shortfall
+
         for blocked in view.shortfalls.untold.values():
             if isinstance(blocked, Shortfall) and not blocked.sought:
-                found[id(blocked)] = blocked
+                look(blocked, blocked.first())
         if view.budgets.eased:
             view.budgets.eased = False
             new = dict.fromkeys(hunting.seated, -(1 << 62))
@@ -140,10 +146,8 @@ class Hunt:
                 here = news.get(first.facts.queue)
                 elsewhere = len(news) > (here is not None)
                 if (here is not None and here < first.facts.priority) or (across and elsewhere):
-                    found[id(shortfall)] = shortfall
-        for shortfall in found.values():
-            shortfall.sought = True
-        return [each for each in found.values() if _may_hunt(each)]
+                    look(shortfall, first)
+        return list(found.values())
 
     def _chase(self, hunters: list[Shortfall]) -> Iterator[Evict | Keep | Release | Start]:
         view, policy, now, quarry = self._view, self._policy, self._now, self._quarry

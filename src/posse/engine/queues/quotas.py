@@ -149,11 +149,18 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
         budget.asked = asked_by(view, demands)
         asked = at_least(view, gang, budget.asked)
         over = budget.over(asked)
-    return None if over is None else _stopped_by(view, gang, budget, asked, over)
+    if over is None:
+        return None
+    alike = not (gang.muster.seated or gang.holds)
+    if any(demand.wanted < demand.most for demand in demands):
+        alike = False  # others of its members may be content with less
+    return _stopped_by(view, gang, budget, asked, over, alike)
 
 
-def _stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags) -> Quota:
-    """The quota that so much in all would exceed."""
+def _stopped_by(
+    view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags, alike: bool
+) -> Quota:
+    """The quota that so much in all would exceed; `alike`: whoever asks the same asks for that."""
     assert gang.facts is not None
     queue, in_all = gang.facts.queue, asked
     if gang.muster.seated:
@@ -162,12 +169,13 @@ def _stopped_by(view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags
             in_all[member.seating.columns] += member.seating.amounts
         in_all[asked <= 0] = 0
     ceiling = view.tree.ceiling(queue, in_all)
+    shared = asked if alike else None
     if ceiling is None:
-        shared = None if gang.muster.seated or gang.holds else asked
         return _exceeded(view, queue, budget.limit(asked, over), shared)
     binding = None if ceiling.queue is None else ceiling.queue.name
     has = ceiling.asked - int(asked[view.columns.column[ceiling.resource]])
-    return Quota(never(ceiling, has, queue), binding, view.tree.clock, never=True)
+    verdict = never(ceiling, has, queue)
+    return Quota(verdict, binding, view.tree.clock, never=True, asked=shared)
 
 
 def _exceeded(view: View, queue: str, limit: Limit, asked: Ints | None) -> Quota:
@@ -188,8 +196,6 @@ def still_stopped(view: View, shortfall: Shortfall) -> bool:
         return False
     if view.columns.last_altered > shortfall.seen:
         return False
-    if any(demand.wanted < demand.most for demand in shortfall.demands):
-        return False  # others of its members may be content with less
     queue, asked = first.facts.queue, quota.asked
     room = tree.room(queue)
     if len(asked) != len(room):
@@ -210,8 +216,11 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
         one = np.zeros_like(budget.left)
         one[demand.seating.columns] = demand.seating.amounts
         over = budget.over(one)
-        if over is not None and demand.total():
-            quota = _stopped_by(view, gang, budget, one, over)
+        if over is None:
+            continue
+        quota = _stopped_by(view, gang, budget, one, over, alike=False)
+        # Where there is no room either, that is what is waited for, unless it would be in vain.
+        if demand.total() or quota.never:
             number = sum(each.most for each in wanting)
             told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
             verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)
