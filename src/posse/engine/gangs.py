@@ -154,7 +154,7 @@ def by_role(members: list[Member]) -> list[Role]:
     if not members:
         return []
     kind = members[0].kind
-    if all([member.kind is kind for member in members]):
+    if not [member for member in members if member.kind is not kind]:
         # As most often.
         return [Role(kind[0], members[0].seating, members, kind[1])]
     roles: dict[int, Role] = {}

@@ -179,25 +179,28 @@ def _best_first(level: Level, which: Rows, demands: list[Demand], held: Rows) ->
     Who is not seated at once is bound to the same domain: one that is just large enough for the
     minimum would keep the others waiting for good.
     """
+    if len(which) < 2:
+        only: list[int] = which.tolist()
+        return only
     seating, count = _main(demands)
     nodes = level.nodes_for(seating, count, which)
     # An elastic gang may need fewer of that role than it would like.
     nodes[nodes == 0] = np.iinfo(np.int64).max
-    spare = level.seats(seating)[which]
-    kept = -level.containing(held)[which] if len(held) else np.zeros(len(which), np.int64)
-    # What is too little for a seat is room to spare, too.
-    left = level.sums(seating.room())[which] if len(which) > 1 else spare
-    order = np.lexsort((which, left, spare, nodes, _left_out(level, demands)[which], kept))
-    best: list[int] = which[order].tolist()
+    # What is too little for a seat is room to spare, too. The last key counts most.
+    keys = [level.sums(seating.room())[which], level.seats(seating)[which], nodes]
+    if _elastic(demands):
+        keys.append(_left_out(level, demands)[which])
+    if len(held):
+        keys.append(-level.containing(held)[which])
+    best: list[int] = which[np.lexsort(keys)].tolist()
     return best
 
 
 def _left_out(level: Level, demands: list[Demand]) -> Ints:
     """How many of those who wait each domain has no seat for, each role looked at by itself."""
     left = np.zeros(len(level), np.int64)
-    if _elastic(demands):
-        for demand in demands:
-            left += np.maximum(demand.most - level.seats(demand.seating), 0)
+    for demand in demands:
+        left += np.maximum(demand.most - level.seats(demand.seating), 0)
     return left
 
 

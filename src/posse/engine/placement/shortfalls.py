@@ -235,6 +235,15 @@ class Shortfalls:
             return None
         return shortfall.gangs[key]
 
+    def _eased(self, quota: Quota, since: int) -> bool:
+        """Whether more of the quota may be left than was, of the nodes since this change."""
+        if quota.never and quota.asked is not None:
+            # Whoever ends is no help.
+            return self._tree.altered_since(quota.seen) or self._columns.last_altered > since
+        if quota.queue is None and self._columns.last_freed > since:
+            return True
+        return self._tree.eased_since(quota.queue, quota.seen)
+
     def _helped(
         self,
         shortfall: Shortfall,
@@ -244,13 +253,7 @@ class Shortfalls:
         since = shortfall.seen
         quota = shortfall.quota
         if quota is not None:
-            if quota.never and quota.asked is not None:
-                # Whoever ends is no help.
-                if self._tree.altered_since(quota.seen) or self._columns.last_altered > since:
-                    return True
-            elif self._tree.eased_since(quota.queue, quota.seen):
-                return True
-            elif quota.queue is None and self._columns.last_freed > since:
+            if self._eased(quota, since):
                 return True
             if quota.alone:
                 return False

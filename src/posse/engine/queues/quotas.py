@@ -69,7 +69,7 @@ class Budget:
 
     def _taken(self, view: View, demands: Sequence[Demand], found: Found) -> Ints:
         """What was found, which is most often what was asked for, and was allowed."""
-        if all([len(found.get(demand, ())) == demand.wanted for demand in demands]):
+        if all(len(found.get(demand, ())) == demand.wanted for demand in demands):
             return self.asked
         return asked_by(view, demands, found)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from posse.engine.gangs import Gang
 from posse.engine.policy import Policy
 from posse.engine.reservation.foreseeing import NEVER, Timeline, fits, room_of
