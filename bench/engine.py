@@ -76,19 +76,19 @@ def preempt(view: View) -> float:
 def placing() -> Iterator[Figure]:
     yield Figure(
         "5,000 nodes x 8 GPUs, 500 gangs x 20",
-        best(15, lambda: many_gangs(5_000, 500, 20), 10_000),
+        best(30, lambda: many_gangs(5_000, 500, 20), 10_000),
         10_000,
         0.2,
     )
     yield Figure(
         "the same in 20 queues with limits and guarantees",
-        best(15, lambda: many_queues(5_000, 500, 20), 10_000),
+        best(30, lambda: many_queues(5_000, 500, 20), 10_000),
         10_000,
         0.2,
     )
     yield Figure(
         "the same of all kinds, in a tree of queues, on racks, blocks and zones",
-        best(15, lambda: mixed(5_000, 500, 20), 10_000),
+        best(30, lambda: mixed(5_000, 500, 20), 10_000),
         10_000,
         0.2,
     )

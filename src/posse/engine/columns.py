@@ -16,6 +16,7 @@ gang that did not fit. Tentative changes mark nothing freed until they are kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import le
 from types import TracebackType
 from typing import Protocol
 
@@ -96,16 +97,18 @@ class Columns:
     def by_name(self) -> Rows:
         """The rows of all known nodes in the order of their names: the last tie is broken here."""
         if self._by_name is None:
-            nodes = self.nodes
-            known = sorted([(n, row) for n, row in self.row.items() if nodes[row] is not None])
-            self._by_name = np.array([row for _, row in known], np.intp)
-            self._sorted = bool((self._by_name == np.arange(len(known))).all())
+            # As they are listed at first, nodes come by name.
+            self._sorted = None not in self.nodes and all(map(le, self.names, self.names[1:]))
+            if self._sorted:
+                self._by_name = np.arange(len(self.names))
+            else:
+                known = sorted(n for n, row in self.row.items() if self.nodes[row] is not None)
+                self._by_name = np.array([self.row[n] for n in known], np.intp)
         return self._by_name
 
     def in_order(self, amounts: Ints) -> Ints:
         """What is counted per row, in the order of the nodes' names; nobody may change it."""
         rows = self.by_name()
-        # As they are listed at first, nodes come by name.
         return amounts[: len(rows)] if self._sorted else amounts.take(rows)
 
     def set_node(self, facts: NodeFacts) -> None:

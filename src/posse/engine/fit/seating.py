@@ -13,14 +13,13 @@ node gets one before any gets two, the emptiest first.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints, Rows
 from posse.engine.facts import LARGEST, PODS, Shape
+from posse.engine.fit.choosing import Sizes, fewest, fewest_of_few, widest
 from posse.engine.fit.eligibility import Eligibility
 from posse.engine.resources import is_device
 
@@ -67,6 +66,10 @@ class Seating:
         self._devices = [at for at, resource in enumerate(self.asked) if is_device(resource)]
         self.devices = int(self.amounts[self._devices].sum())
         self.asks_devices = self.devices > 0
+        # How many rows have so many seats, as of a clock, and which had how many then.
+        self._tally: Sizes = {}
+        self._tallied = -1
+        self._former: Ints = np.zeros(0, np.int64)
         self._kinds: dict[tuple[str, str], tuple[str, str]] = {}
         self._table = columns
         self._seats: Ints = np.zeros(0, np.int64)
@@ -145,6 +148,7 @@ class Seating:
             room = len(table.touched) - len(self._seats)
             self._seats = np.pad(self._seats, (0, room))
             self._grade = np.pad(self._grade, (0, room))
+            self._tallied = -1
         self.eligibility.refresh()
         free = table.free_at(rows, self.columns)
         seats = np.minimum.reduce(free // self.amounts, axis=1)
@@ -188,23 +192,24 @@ class Seating:
         on one node; then there must be as many seats as that leaves.
         """
         self._refresh()
-        pick = _widest if spread else _fewest
-        if self.asks_devices and not prefer and not self.eligibility.partial:
+        if self.asks_devices and not (prefer or spread or self.eligibility.partial):
             # All of them are of one tier, as most often.
-            rows, seats, grades = self._choice(within)
-            if len(rows) <= _FEW and not spread:
-                return _few(rows, _at_most(seats, most).tolist(), grades.tolist(), count)
-            picked, taken = pick(_at_most(seats, most), grades, count)
-            return Seats(rows.take(picked), taken)
+            if within is None:
+                return self._anywhere(count, most)
+            if len(within) <= _FEW and most >= count:
+                return self._among(within, count)
         rows = self._table.by_name() if within is None else within
         rows = rows.take((self._seats.take(rows) > 0).nonzero()[0])
         chosen: list[Rows] = []
         counts: list[Ints] = []
         left = count
         for tier in self._tiers(rows, prefer, spread):
-            seats = _at_most(self._seats.take(tier), most)
+            seats = np.minimum(self._seats.take(tier), most)
             here = min(left, int(seats.sum()))
-            picked, taken = pick(seats, self._grade.take(tier), here)
+            if spread:
+                picked, taken = widest(seats, here)
+            else:
+                picked, taken = fewest(seats, self._grade.take(tier), here, devices=self.devices)
             chosen.append(tier.take(picked))
             counts.append(taken)
             left -= here
@@ -214,12 +219,39 @@ class Seating:
             return Seats(chosen[0], counts[0])
         return Seats(np.concatenate(chosen), np.concatenate(counts))
 
-    def _choice(self, within: Rows | None) -> tuple[Rows, Ints, Ints]:
-        """The rows there are to choose from, and their seats and grades in the same order."""
-        if within is not None:
-            return within, self._seats.take(within), self._grade.take(within)
+    def _among(self, few: Rows, count: int) -> Seats:
+        """The best seats of a few nodes, for such pods, too."""
+        seats, grades = self._seats.take(few).tolist(), self._grade.take(few).tolist()
+        picked, taken = fewest_of_few(seats, grades, count)
+        return Seats(few[picked], np.array(taken, np.int64))
+
+    def _anywhere(self, count: int, most: int) -> Seats:
+        """The best seats of all nodes, for pods that ask for devices and prefer no node."""
         table = self._table
-        return table.by_name(), table.in_order(self._seats), table.in_order(self._grade)
+        seats, sizes = table.in_order(self._seats), None
+        if most >= count:
+            sizes = self._sizes()
+        else:
+            seats = np.minimum(seats, most)
+        grades = table.in_order(self._grade)
+        picked, taken = fewest(seats, grades, count, sizes, self.devices)
+        return Seats(table.by_name().take(picked), taken)
+
+    def _sizes(self) -> Sizes:
+        """How many nodes have so many seats; only what has changed is counted again."""
+        if self._tallied < 0:
+            histogram = np.bincount(self._seats).tolist()
+            self._tally = {size: number for size, number in enumerate(histogram) if number}
+            self._former = self._seats.copy()
+        elif self._tallied != self.clock:
+            rows = self.touched_since(self._tallied)
+            tally, seats = self._tally, self._seats.take(rows)
+            for old, new in zip(self._former.take(rows).tolist(), seats.tolist(), strict=True):
+                tally[old] -= 1
+                tally[new] = tally.get(new, 0) + 1
+            self._former[rows] = seats
+        self._tallied = self.clock
+        return self._tally
 
     def rows_of(self, nodes: Iterable[str]) -> list[int]:
         """Where these nodes are, as far as they are known."""
@@ -258,127 +290,3 @@ class Seating:
             best = grades == grades.min()
             yield rows[best]
             rows, grades = rows[~best], grades[~best]
-
-
-def _at_most(seats: Ints, most: int) -> Ints:
-    return seats if most == LARGEST else np.minimum(seats, most)
-
-
-def _widest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
-    """Positions of as many nodes as seat `count` pods evenly, and how many sit on each."""
-    ordered = np.sort(seats)
-    # What all nodes seat if none takes more than the level: the lowest level that will do.
-    below = np.concatenate(([0], np.cumsum(ordered)))
-    reached = below[:-1] + ordered * np.arange(len(seats), 0, -1)
-    at = int(np.searchsorted(reached, count))
-    level = -(-(count - int(below[at])) // (len(seats) - at))
-    taken = np.minimum(seats, level)
-    surplus = int(taken.sum()) - count
-    if surplus:
-        full = np.flatnonzero(taken == level)
-        fullest_first = full[np.lexsort((-full, seats[full]))]
-        taken[fullest_first[:surplus]] -= 1
-    positions: Rows = np.flatnonzero(taken)
-    return positions, taken[positions]
-
-
-def _fewest(seats: Ints, grades: Ints, count: int) -> tuple[Rows, Ints]:
-    """Positions of the fewest nodes that seat `count` pods together, and how many sit on each."""
-    useful = np.minimum(seats, count)
-    histogram = np.bincount(useful)
-    available = {size: number for size, number in enumerate(histogram.tolist()) if size and number}
-    wanted = _sizes(available, count)
-    picked = [
-        _tightest((useful == size).nonzero()[0], grades, number) for size, number in wanted.items()
-    ]
-    positions: Rows = picked[0] if len(picked) == 1 else np.concatenate(picked)
-    taken = useful[positions].tolist()
-    _trim(taken, count)
-    return positions, np.array(taken, np.int64)
-
-
-def _few(rows: Rows, seats: list[int], grades: list[int], count: int) -> Seats:
-    """As `_fewest`, one node after another: of few nodes that is done sooner."""
-    places: dict[int, list[int]] = {}
-    for at, size in enumerate(seats):
-        if size:
-            places.setdefault(size if size < count else count, []).append(at)
-    picked: list[int] = []
-    taken: list[int] = []
-    sizes = _sizes({size: len(equal) for size, equal in places.items()}, count)
-    for size, number in sizes.items():
-        equal = places[size]
-        if len(equal) > number:
-            equal = sorted(equal, key=grades.__getitem__)[:number]
-        picked += equal
-        taken += [size] * number
-    _trim(taken, count)
-    return Seats(rows[picked], np.array(taken, np.int64))
-
-
-def _trim(taken: list[int], count: int) -> None:
-    """The sizes add up to the count or, in the largest ones, to a little more."""
-    surplus = sum(taken) - count
-    at = len(taken) - 1
-    while surplus:
-        less = min(surplus, taken[at] - 1)
-        taken[at] -= less
-        surplus -= less
-        at -= 1
-
-
-def _sizes(available: dict[int, int], count: int) -> dict[int, int]:
-    """How many nodes of each size to take: as few as can be, and of those the smallest.
-
-    At each step it takes the smallest size that still lets the largest ones do the rest.
-    """
-    sizes = sorted(available)
-    most: dict[int, int] = {}
-    left = count
-    for size in reversed(sizes):
-        if left <= 0:
-            break
-        number = most[size] = min(available[size], -(-left // size))
-        left -= number * size
-    if not left:
-        return most
-    largest = [size for size, number in most.items() for _ in range(number)]
-    return _smallest(available, sizes, largest, count)
-
-
-def _smallest(
-    available: dict[int, int], sizes: list[int], largest: list[int], count: int
-) -> dict[int, int]:
-    """As many as the largest, where these are more than enough."""
-    left = dict(available)
-    taken: dict[int, int] = {}
-    # What the nodes other than the one being chosen can take at most.
-    rest = sum(largest[:-1])
-    for others in range(len(largest) - 1, -1, -1):
-        at = bisect_left(sizes, count - rest)
-        while not left[sizes[at]]:
-            at += 1
-        size = sizes[at]
-        left[size] -= 1
-        taken[size] = taken.get(size, 0) + 1
-        count -= size
-        if others:
-            rest -= largest[others - 1]
-    return taken
-
-
-def _tightest(positions: Rows, grades: Ints, number: int) -> Rows:
-    """The `number` positions of lowest grade; among equals the first, which is first by name."""
-    if len(positions) == number:
-        return positions
-    own = grades.take(positions)
-    chosen: list[Rows] = []
-    while number:
-        best = own.min()
-        equal = positions.take((own == best).nonzero()[0][:number])
-        chosen.append(equal)
-        number -= len(equal)
-        if number:
-            keep: NDArray[np.bool_] = own != best
-            positions, own = positions[keep], own[keep]
-    return chosen[0] if len(chosen) == 1 else np.concatenate(chosen)
