@@ -113,14 +113,18 @@ SCENARIOS = [
         ],
     ),
     Scenario(
-        "volcano#4949, volcano#561: who would be ended could take it back: nobody is",
+        "volcano#4949, volcano#561: who was ended comes back, and does not take it back",
         nodes=nodes(1, gpus=4),
         queues=[queue(name, deserved=2) for name in "ab"],
         gangs=[
             runs("a1", *["node-0"] * 3, queue="a"),
             gang("new", workers=2, gpus=1, queue="b"),
         ],
-        expect=[waits("new")],
+        expect=[evicts("new", {"a1": 3}), waits("new", reason=RESERVED), ended("a1")],
+        then=[
+            Turn([ends("a1-worker-0", "a1-worker-1", "a1-worker-2")], [starts("new", 2)]),
+            Turn([arrives(gang("a1", workers=3, gpus=1, queue="a"))], [waits("a1")]),
+        ],
     ),
     Scenario(
         "kueue#1974: beyond its due a queue's own lesser gangs end, and no more than are needed",

@@ -111,6 +111,41 @@ SCENARIOS = [
         expect=[waits("new")],
     ),
     Scenario(
+        "what a queue is said to deserve it has back, though the borrower ends whole",
+        nodes=nodes(4, gpus=8),
+        queues=[queue("a", deserved=16), queue("b", deserved=16)],
+        gangs=[
+            runs("a1", "a", "node-0", "node-1", "node-2", "node-3"),
+            gang("new", workers=1, gpus=8, queue="b"),
+        ],
+        expect=[evicts("new", {"a1": 4}), waits("new", reason=RESERVED), ended("a1")],
+    ),
+    Scenario(
+        "never below a guarantee, nor from one that has no more than its due",
+        nodes=nodes(4, gpus=8),
+        queues=[
+            queue("a", deserved=16, guarantee=8),
+            queue("b", deserved=16),
+            queue("c", deserved=8),
+        ],
+        gangs=[
+            runs("a1", "a", "node-0", "node-1", "node-2"),
+            runs("c1", "c", "node-3"),
+            gang("new", workers=1, gpus=8, queue="b"),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
+        "nor for more than it is said to deserve",
+        nodes=nodes(4, gpus=8),
+        queues=[queue("a", deserved=16), queue("b", deserved=8)],
+        gangs=[
+            runs("a1", "a", "node-0", "node-1", "node-2", "node-3"),
+            gang("new", workers=2, gpus=8, queue="b"),
+        ],
+        expect=[waits("new")],
+    ),
+    Scenario(
         "members that a gang can spare are not too much",
         nodes=nodes(4, gpus=8),
         queues=HALVES,
@@ -316,15 +351,26 @@ TOGETHER = [
         expect=[waits("new")],
     ),
     Scenario(
-        "nor if the other would be left with less",
-        nodes=nodes(1, gpus=4),
-        queues=[queue("a", deserved=3), queue("b", deserved=2)],
+        "nor if the other would be left with less, where nobody said what is due to whom",
+        nodes=nodes(1, gpus=5),
+        queues=[queue("a", weight=3), queue("b", weight=2)],
         gangs=[
             small("a1", "a"),
             gang("b1", workers=3, on=["node-0"] * 3, gpus=1, queue="b", facts={"began": -1.0}),
             gang("new", workers=3, gpus=1, queue="a", priority=5),
         ],
         expect=[waits("new")],
+    ),
+    Scenario(
+        "who is left poorer ends last, however little it costs",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("a", deserved=4), queue("b", deserved=2), queue("c", deserved=2)],
+        gangs=[
+            gang("b1", workers=3, on=["node-0"] * 3, gpus=1, queue="b", facts={"began": -1.0}),
+            *(small(f"c{at}", "c", priority=1) for at in range(5)),
+            gang("new", workers=2, gpus=1, queue="a"),
+        ],
+        expect=taken("new", "c0", "c1"),
     ),
     Scenario(
         "a gang of its own ends only for its part of the due, where its room is no use",

@@ -2,7 +2,8 @@
 
 First among the members that lesser gangs of its queue can spare, then among those that its queue
 may take from others, then among its own queue's lesser gangs, then among all: whoever ended first
-in a queue below its due would come back and take it from others all the same.
+in a queue below its due would come back and take it from others all the same. At last those that
+would leave others poorer than its queue, where that is promised so much.
 
 What may be ended is a list of which any beginning may be ended together, by cost: budgets and what
 queues must give are counted along it (`Rights`). The shortest beginning that makes room is found by
@@ -76,7 +77,17 @@ class Prey:
             or self._search(across)
             or self._search(within)
             or (self._search(within + across) if within and across else None)
+            or self._insist(within, across)
         )
+
+    def _insist(self, within: list[Unit], across: list[Unit]) -> Plan | None:
+        """Who is below what it is said to deserve need not wait for a borrower that ends whole or
+        not at all, though that one has less than it then."""
+        tree, queue = self._view.tree, self._facts.queue
+        if not any(tree.may_insist(queue, unit.queue) for unit in across):
+            return None
+        self._rights.insists = True
+        return self._search(across) or (self._search(within + across) if within else None)
 
     def _all_it_asks(self) -> Ints:
         asked = np.zeros(self._width, np.int64)

@@ -1,8 +1,10 @@
 """Whom a gang may end together: as far as queues must give and budgets allow.
 
-Its queue takes back what is due to it, and no more. That is counted as it will be, once those are
-gone that end in the queue itself, or beside it inside of a queue above: so some may be ended only
-together with others, behind which they stand. Nothing is charged to the queues meanwhile.
+Its queue takes back what is due to it, and no more: so that nobody is left poorer than it or, where
+that cannot be, and it is said what it deserves, from whoever has more than its due. That is counted
+as it will be, once those are gone that end in the queue itself, or beside it inside of a queue
+above: so some may be ended only together with others, behind which they stand. Nothing is charged
+to the queues meanwhile.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ class Rights:
         self._lost: dict[str, Ints] = {}
         # Whether anybody could not be ended beside those that could.
         self.exhausted = False
+        # Others may be left poorer.
+        self.insists = False
 
     @cached_property
     def used(self) -> Ints:
@@ -141,7 +145,7 @@ class Rights:
     def _bears(self, lost: Mapping[str, Ints]) -> bool:
         if all(queue == self.queue for queue in lost):
             return True
-        return self.tree.may_take_all(self.queue, self.taking, lost, self.used)
+        return self.tree.may_take_all(self.queue, self.taking, lost, self.used, self.insists)
 
     def is_due(self, giver: str, used: Ints) -> bool:
         """Whether what the gang lacks is its queue's to take from the other's."""
@@ -203,7 +207,9 @@ class _Walk:
             giver == taker
             or (
                 self._may_take(giver)
-                and rights.tree.may_give(giver, lost, taker, rights.taking, self._used)
+                and rights.tree.may_give(
+                    giver, lost, taker, rights.taking, self._used, rights.insists
+                )
             )
         )
         if not may or not self._ledger.spend(unit.adds):

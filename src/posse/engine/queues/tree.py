@@ -332,9 +332,12 @@ class QueueTree(Ceilings):
             (asked & (used[each.row] + amounts > self.deserved(each.name))).any() for each in path
         )
 
-    def may_take_all(self, name: str, amounts: Ints, lost: Mapping[str, Ints], used: Ints) -> bool:
+    def may_take_all(
+        self, name: str, amounts: Ints, lost: Mapping[str, Ints], used: Ints, insists: bool = False
+    ) -> bool:
         """Whether the queue may have so much more once others, itself among them, have lost so
-        much, of what all `used` before; and whether none of these is left poorer than it.
+        much, of what all `used` before; and whether none of these is left poorer than it, unless
+        it `insists`.
 
         Queues that count less are not asked: from them it takes beyond its due, too.
         """
@@ -349,6 +352,8 @@ class QueueTree(Ceilings):
                 return False
             theirs, mine = self._branches(giver, name)
             contested = (lost[giver] > 0) & (amounts > 0)
+            if insists and self._promised(mine[-1], contested):
+                continue
             has = self._fullness(theirs[-1], used[theirs[-1].row], contested)
             if has < self._fullness(mine[-1], used[mine[-1].row] + amounts, contested):
                 return False
@@ -361,12 +366,13 @@ class QueueTree(Ceilings):
         taker: str,
         taking: Ints | None = None,
         used: Ints | None = None,
+        insists: bool = False,
     ) -> bool:
         """Whether the queue must bear to lose so much to the taker's, if all `used` so much before.
 
         Never below what is guaranteed. To a queue of higher priority down to that; to others only
         where it uses more than its due of what is asked for, and not so that it is left poorer of
-        that than the taker.
+        that than the taker, unless that one `insists` on what it is said to deserve.
         """
         path, rival = self._branches(name, taker)
         if not path or not rival:
@@ -386,10 +392,19 @@ class QueueTree(Ceilings):
             after = used[each.row] - amounts
             if each.facts.guarantee and (lost & (after < self._kept[each.row])).any():
                 return False
-        if not equals or taking is None:
+        if not equals or taking is None or (insists and self._promised(against, contested)):
             return True
         left = self._fullness(top, used[top.row] - amounts, contested)
         return left >= self._fullness(against, used[against.row] + taking, contested)
+
+    def may_insist(self, name: str, giver: str) -> bool:
+        """Whether the queue is said to deserve anything beside the other."""
+        mine, theirs = self._branches(name, giver)
+        return bool(mine and theirs and mine[-1].facts.deserved)
+
+    def _promised(self, queue: Queue, contested: Flags) -> bool:
+        """Whether it is said what the queue deserves of any of these resources."""
+        return any(contested[self._columns.column_of(name)] for name, _ in queue.facts.deserved)
 
     def akin(self, name: str, other: str) -> bool:
         """Whether both are part of one queue, or one and the same."""
