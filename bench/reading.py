@@ -35,6 +35,7 @@ from posse.scheduler.observing import Observer, Stopwatch
 from posse.scheduler.reading.claims import Claims
 from posse.scheduler.reading.quarantine import Quarantine
 from posse.scheduler.reading.reader import Reader
+from posse.scheduler.suspecting import Suspects
 from posse.scheduler.term import Term
 from posse.world import World
 
@@ -212,7 +213,8 @@ async def begin(nodes: int, pods: int) -> float:
     )
     world, observer = World.real(), _First()
     config = SchedulerConfig(policy=Policy(frozen=True))
-    term = asyncio.ensure_future(Term(config, Connection(server, world), world, observer).serve())
+    serving = Term(config, Connection(server, world), world, observer, Suspects(world))
+    term = asyncio.ensure_future(serving.serve())
     first = asyncio.ensure_future(observer.over.wait())
     await asyncio.wait({term, first}, return_when=asyncio.FIRST_COMPLETED)
     seconds = time.process_time() - began - server.spent

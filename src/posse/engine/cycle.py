@@ -38,6 +38,7 @@ def cycle(
         # 1. What is waited for in vain is given up. Gangs that have begun and miss a member: the
         #    seat is theirs before anyone else looks.
         enter("heal")
+        view.in_turn = ""
         view.shadows.show(())
         yield from give_up_overdue(view, now)
         yield from heal(view, policy, now)
@@ -78,6 +79,7 @@ def place_everyone(view: View, policy: Policy, now: float, hunt: Hunt) -> Iterat
     while True:
         lessened = view.shadows.lessened
         for gang, contended in in_order(view, policy, hunt.has_prey):
+            view.in_turn = gang.key
             outcome = (
                 refusal(view, gang)
                 or held_up(view, gang)

@@ -50,8 +50,9 @@ class View:
         self.neighbours = Neighbours(self.columns, self.members)
         self.tree = QueueTree(self.columns)
         self.queues = self.tree.facts
-        # The time of the cycle under way, or of the last one.
+        # The time of the cycle under way, or of the last one; and the gang it is looking at.
         self.now = 0.0
+        self.in_turn = ""
         # The last cycle left nobody who would have to be looked at again.
         self.settled = True
         # Gangs that changed since the cycle looked at them.

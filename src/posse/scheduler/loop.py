@@ -22,6 +22,7 @@ from posse.scheduler.inbox import Inbox
 from posse.scheduler.observing import Observer
 from posse.scheduler.outcomes import Outcomes
 from posse.scheduler.reading.reader import Reader
+from posse.scheduler.suspecting import guarded
 from posse.world import World
 
 _SOONEST = 0.05
@@ -136,7 +137,7 @@ class Loop:
 
     def _decide(self, enter: Callable[[str], None]) -> Iterator[Decision]:
         now = self._now()
-        decisions = cycle(self._view, self._policy, now, enter)
+        decisions = guarded(cycle(self._view, self._policy, now, enter), lambda: self._view.in_turn)
         return decisions if self._capture is None else self._capture.watch(now, decisions)
 
     def _now(self) -> float:

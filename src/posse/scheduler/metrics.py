@@ -62,6 +62,11 @@ class SchedulerMetrics(ServiceMetrics, Observer):
         self._evicted = Counter(
             "posse_scheduler_evictions_total", "Pods ended by the scheduler.", registry=registry
         )
+        self._stumbled = Counter(
+            "posse_scheduler_failures_total",
+            "Times that the engine failed on a gang, which is set aside for a while.",
+            registry=registry,
+        )
         self._frozen = Gauge(
             "posse_scheduler_frozen",
             "1 while the policy lets it decide and carry nothing out.",
@@ -110,6 +115,9 @@ class SchedulerMetrics(ServiceMetrics, Observer):
 
     def evicted(self) -> None:
         self._evicted.inc()
+
+    def stumbled(self) -> None:
+        self._stumbled.inc()
 
     def policy(self, *, frozen: bool, bad: bool) -> None:
         self._frozen.set(int(frozen))

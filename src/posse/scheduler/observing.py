@@ -59,5 +59,8 @@ class Observer(ServiceObserver):
     def evicted(self) -> None:
         """One of its pods was ended."""
 
+    def stumbled(self) -> None:
+        """The engine failed on a gang, which is set aside."""
+
     def policy(self, *, frozen: bool, bad: bool) -> None:
         """The policy in force, and whether a newer one could not be read."""

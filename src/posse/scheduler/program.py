@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 
 import msgspec
 
@@ -13,6 +14,7 @@ from posse.scheduler.config import LEASE_NAME, SchedulerConfig
 from posse.scheduler.fencing import Fence, LeadershipLost
 from posse.scheduler.observing import Observer
 from posse.scheduler.policies import Policies
+from posse.scheduler.suspecting import Stumble, Suspects
 from posse.scheduler.term import Term
 from posse.world import World
 
@@ -48,6 +50,7 @@ async def run(
         duration=config.lease_duration,
         renew_every=config.renew_every,
     )
+    suspects = Suspects(world)
     following = asyncio.create_task(policies.follow(), name="policy")
     try:
         while True:
@@ -55,7 +58,13 @@ async def run(
             ruled = msgspec.structs.replace(config, policy=policies.current)
             observer.leads(True)
             try:
-                await _lead(ruled, connection, world, leadership, policies, observer)
+                await _lead(ruled, connection, world, leadership, policies, observer, suspects)
+            except* Stumble as failures:
+                for failure in _each(failures):
+                    if not suspects.suspect(failure):
+                        raise
+                    observer.stumbled()
+                    _log.exception("%s is set aside", failure.gang)
             finally:
                 observer.stands(None)
                 observer.leads(False)
@@ -73,6 +82,7 @@ async def _lead(
     leadership: Leadership,
     policies: Policies,
     observer: Observer,
+    suspects: Suspects,
 ) -> None:
     """One term. Returns when it is over, with nothing of it left running.
 
@@ -84,7 +94,7 @@ async def _lead(
         _log.warning("the policy is frozen: decisions are logged, and nothing is carried out")
     fence = Fence(connection.transport, leadership.left, frozen=frozen)
     fenced = Connection(fence, world, namespace=connection.namespace)
-    term = Term(config, fenced, world, observer)
+    term = Term(config, fenced, world, observer, suspects)
     keeping = asyncio.create_task(leadership.keep(), name="lease")
     serving = asyncio.create_task(term.serve(), name="term")
     ruling = asyncio.create_task(policies.other_than(config.policy), name="ruling")
@@ -102,6 +112,14 @@ async def _lead(
             await leadership.release()
     for ending in endings:
         _raise_unless_lost(ending)
+
+
+def _each(failures: BaseExceptionGroup[Stumble]) -> Iterator[Stumble]:
+    for failure in failures.exceptions:
+        if isinstance(failure, BaseExceptionGroup):
+            yield from _each(failure)
+        else:
+            yield failure
 
 
 def _raise_unless_lost(ending: BaseException | None) -> None:

@@ -64,6 +64,9 @@ class Waiting(msgspec.Struct, frozen=True):
         return self.sentence + self.place
 
 
+# The engine failed on it.
+FAILED_ON = "SchedulerError"
+
 # How the place begins that stands behind the sentence.
 _PLACE = "; number "
 
@@ -95,6 +98,8 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         )
     if muster.problem:
         return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
+    if muster.aside:
+        return Waiting(FAILED_ON, FAILED_ON, muster.aside)
     if back := muster.withheld or muster.setback:
         return Waiting(NOT_BOUND, NOT_BOUND, back)
     if muster.errand:

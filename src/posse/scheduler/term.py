@@ -68,6 +68,7 @@ from posse.scheduler.reading.reader import Reader
 from posse.scheduler.releasing import Releaser
 from posse.scheduler.standing import waiting_by_reason
 from posse.scheduler.statuses import Statuses
+from posse.scheduler.suspecting import Suspects
 from posse.scheduler.tallying import Tallies
 from posse.world import World
 
@@ -88,10 +89,12 @@ class Term:
         connection: Connection,
         world: World,
         observer: Observer,
+        suspects: Suspects,
     ) -> None:
         self._connection = connection
         self._world = world
         self._observer = observer
+        self._suspects = suspects
         self._recorder: Recorder | None = None
         self._writers: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._tallies: Tallies | None = None
@@ -218,6 +221,10 @@ class Term:
             *self._storage,
         ]
         self._observer.watches([*required, *optional])
+        for gang, (why, seconds) in self._suspects.aside().items():
+            self._reader.set_aside(gang, why)
+            trust = partial(self._inbox.post, partial(self._reader.set_aside, gang, ""))
+            self._inbox.after(f"trust {gang}", seconds, trust)
         async with asyncio.TaskGroup() as tasks:
             if self._recorder is not None:
                 tasks.create_task(self._recorder.run())

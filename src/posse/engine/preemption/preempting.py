@@ -163,7 +163,8 @@ class Hunt:
         for shortfall in hunters:
             enter(shortfall)
         while heap:
-            _, key = heappop(heap)
+            _, view.in_turn = heappop(heap)
+            key = view.in_turn
             gang = view.gangs.get(key)
             blocked = None if gang is None else view.shortfalls.of(gang)
             if gang is None or blocked is None:

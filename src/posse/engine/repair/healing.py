@@ -87,6 +87,7 @@ def _lapse(view: View, policy: Policy, now: float) -> None:
 def _sort_out(view: View, policy: Policy, now: float) -> None:
     """Tell those that ail from those that wait their turn, and drop what asks for nothing."""
     for gang in sorted(view.stirred.values(), key=lambda gang: gang.key):
+        view.in_turn = gang.key
         if gang.facts is None:
             del view.stirred[gang.key]
             continue
@@ -159,6 +160,7 @@ def _complete_all(view: View, policy: Policy) -> Iterator[Start]:
 
 def _complete(view: View, gang: Gang, policy: Policy, before: list[Hold]) -> Iterator[Start]:
     """Seat what is missing; where it cannot all be seated, keep what can, where it was `before`."""
+    view.in_turn = gang.key
     while view.ailing.get(gang.key) is gang and gang.facts is not None:
         view.stirred.pop(gang.key, None)
         need, bid = gang.need, gang.bid

@@ -41,6 +41,7 @@ def work_out(view: View, gang: Gang, policy: Policy, now: float, ahead: Ahead) -
     What is reserved for those who come before it is theirs.
     """
     assert gang.facts is not None
+    view.in_turn = gang.key
     state, queue = view.reservations, gang.facts.queue
     held = state.of(gang)
     if held is None:

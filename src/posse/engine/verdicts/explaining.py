@@ -61,7 +61,7 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
     worded: dict[int, Verdict] = {}
     survey = Survey(view.columns)
     for key in list(untold):
-        blocked = untold.get(key)
+        blocked, view.in_turn = untold.get(key), key
         if isinstance(blocked, Shortfall) and id(blocked) not in worded:
             verdict = worded[id(blocked)] = verdict_of(view, blocked, policy, survey)
             kind = (verdict.reason, verdict.cause)

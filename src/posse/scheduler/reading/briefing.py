@@ -21,6 +21,8 @@ from posse.scheduler.reading.priorities import NEVER, preempts, priority_of
 
 def facts_of(muster: Muster, classes: Mapping[Key, PriorityClass]) -> GroupFacts | None:
     """None while the gang must not be decided on."""
+    if muster.aside:
+        return None
     terms, group = muster.terms, muster.group
     if muster.alone:
         return _facts_of_one(muster)

@@ -69,6 +69,7 @@ class Muster:
         self._anew = False  # it lost all its members since it ran
         self._let_go: frozenset[str] | None = None  # whole, by us: who was there
         self._sent_away = False  # a member, since it last was whole
+        self.aside = ""  # why it is not decided on at all
         self.withheld = ""  # why it may not be decided on for now
         self.awaited: int | None = None  # the generation that ends that
         self.setback = ""  # why what was decided on has not been done yet

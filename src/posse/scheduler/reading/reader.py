@@ -57,6 +57,8 @@ class Reader:
         self._workloads: dict[Key, dict[str, int]] = {}
         self._told: dict[str, GroupFacts] = {}
         self._touched: dict[str, None] = {}
+        # Gangs that are not decided on at all, and why.
+        self._aside: dict[str, str] = {}
 
     # Changes, one method per kind.
 
@@ -214,6 +216,13 @@ class Reader:
             muster.withheld, muster.awaited = "", None
             self._touch(gang)
 
+    def set_aside(self, gang: str, why: str) -> None:
+        """Decide nothing about the gang, whatever becomes of it; "": from now on again."""
+        self._aside[gang] = why
+        if muster := self.musters.get(gang):
+            muster.aside = why
+            self._touch(gang)
+
     def errand(self, gang: str, what: str) -> None:
         """What is seen to before the gang is bound; "" when that is over."""
         if muster := self.musters.get(gang):
@@ -297,6 +306,7 @@ class Reader:
         muster = self.musters.get(key)
         if muster is None:
             muster = self.musters[key] = Muster(key)
+            muster.aside = self._aside.get(key, "")
             if key.count("/") > 1:
                 muster.promised = self._promised(key)
         self._touch(key)
