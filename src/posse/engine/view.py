@@ -428,3 +428,4 @@ class View:
             fresh = Seating(columns, shape, Eligibility(columns, shape.constraints))
             assert (fresh.seats() == seating.seats()).all(), f"stale seats of {shape}"
             assert fresh.total() == seating.total()
+            assert fresh.sizes() == seating.sizes()

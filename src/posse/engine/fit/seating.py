@@ -230,25 +230,28 @@ class Seating:
         table = self._table
         seats, sizes = table.in_order(self._seats), None
         if most >= count:
-            sizes = self._sizes()
+            sizes = self.sizes()
         else:
             seats = np.minimum(seats, most)
         grades = table.in_order(self._grade)
         picked, taken = fewest(seats, grades, count, sizes, self.devices)
         return Seats(table.by_name().take(picked), taken)
 
-    def _sizes(self) -> Sizes:
-        """How many nodes have so many seats; only what has changed is counted again."""
+    def sizes(self) -> Sizes:
+        """How many rows have so many seats; only what has changed is counted again."""
+        self._refresh()
         if self._tallied < 0:
-            histogram = np.bincount(self._seats).tolist()
-            self._tally = {size: number for size, number in enumerate(histogram) if number}
+            sizes, numbers = np.unique(self._seats, return_counts=True)
+            self._tally = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
             self._former = self._seats.copy()
         elif self._tallied != self.clock:
             rows = self.touched_since(self._tallied)
             tally, seats = self._tally, self._seats.take(rows)
             for old, new in zip(self._former.take(rows).tolist(), seats.tolist(), strict=True):
-                tally[old] -= 1
                 tally[new] = tally.get(new, 0) + 1
+                tally[old] -= 1
+                if not tally[old]:
+                    del tally[old]
             self._former[rows] = seats
         self._tallied = self.clock
         return self._tally
