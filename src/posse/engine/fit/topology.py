@@ -82,7 +82,7 @@ class Level:
         """What each domain has of something counted per row."""
         if not len(self):
             return np.zeros(0, np.int64)
-        sums: Ints = np.add.reduceat(amounts[self.rows], self._starts[:-1])
+        sums: Ints = np.add.reduceat(amounts.take(self.rows), self._starts[:-1])
         return sums
 
     def seats(self, seating: Seating) -> Ints:
