@@ -202,6 +202,8 @@ class Gang:
     overtaken: int = 0
     # The uids of members of others that were ended for it.
     awaits: tuple[str, ...] = ()
+    # The other queues that these were ended in.
+    taken_from: frozenset[str] = frozenset()
     # For whom it was ended whole; "" once it has started again.
     ended_for: str = ""
     # When it was first seen half-bound, and when it first ailed in any way.

@@ -181,7 +181,8 @@ def start(view: View, gang: Gang, placement: Placement) -> Start:
     if gang.holds or placement.holds:
         view.record_holds(gang, placement.holds)
     view.hunting.note(gang)
-    gang.kept_until, gang.awaits, gang.ended_for = None, (), ""
+    gang.kept_until, gang.ended_for = None, ""
+    gang.awaits, gang.taken_from = (), frozenset()
     view.assume(gang, placement.members, placement.rows, placement.seatings)
     if gang.vacancies:
         gang.fill((member.facts.role, view.columns.names[row]) for member, row in placement.seats())

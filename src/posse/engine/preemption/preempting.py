@@ -26,8 +26,9 @@ from posse.engine.preemption.making import awaited, bear_with, kept_until
 from posse.engine.preemption.preying import Plan, Prey
 from posse.engine.preemption.quarry import Quarry
 from posse.engine.preemption.victims import Unit
+from posse.engine.queues.lining import held_up
 from posse.engine.repair.overdue import dismiss, release
-from posse.engine.reservation.reserving import turn
+from posse.engine.reservation.reserving import charge_kept_back, turn
 from posse.engine.view import View
 
 # Searches in one round; for whom no time is left, the next cycle looks.
@@ -137,7 +138,6 @@ class Hunt:
             view.budgets.eased = False
             new = dict.fromkeys(hunting.seated, -(1 << 62))
         if new:
-            across = self._policy.reclaim and len(hunting.seated) > 1
             for shortfall in view.shortfalls.each():
                 first = shortfall.first()
                 if first is None or first.facts is None:
@@ -145,7 +145,8 @@ class Hunt:
                 news = late if id(shortfall) in self._served else new
                 here = news.get(first.facts.queue)
                 elsewhere = len(news) > (here is not None)
-                if (here is not None and here < first.facts.priority) or (across and elsewhere):
+                lesser = here is not None and here < first.facts.priority
+                if lesser or (elsewhere and self._policy.reclaim):
                     look(shortfall, first)
         return list(found.values())
 
@@ -171,6 +172,9 @@ class Hunt:
                 continue
             if not self.has_prey(gang):
                 continue
+            if (behind := held_up(view, gang)) is not None:
+                view.shortfalls.record(gang, behind)
+                continue
             if self._searches >= _SEARCHES:
                 view.hunting.put_off[key] = gang
                 continue
@@ -184,8 +188,10 @@ class Hunt:
             units, placement = plan
             quarry.changed()
             losers = [unit.gang for unit in units if not unit.members]
+            taken_from = _others(gang, units)
             told = [_take_over(view, loser, gang) for loser in losers]
             decision = _carry_out(view, gang, units, placement, policy, now)
+            gang.taken_from = taken_from
             if isinstance(decision, Evict) or awaited(view, gang):
                 yield decision
             yield from told
@@ -215,7 +221,7 @@ def give_up_overdue(view: View, now: float) -> Iterator[Keep]:
         elif not _shut_out(view, gang) and (gang.muster.waiting or not gang.muster.seated):
             continue
         view.set_holds(gang, [hold for hold in gang.holds if hold not in made(gang)])
-        gang.kept_until, gang.awaits = None, ()
+        gang.kept_until, gang.awaits, gang.taken_from = None, (), frozenset()
         view.stir(gang)
         yield Keep(gang.key, None)
 
@@ -343,9 +349,16 @@ def _carry_out(
     return Evict(gang.key, tuple(victims), keeps) if victims else Keep(gang.key, keeps)
 
 
+def _others(gang: Gang, units: list[Unit]) -> frozenset[str]:
+    """The other queues that room is taken from, also by those whose it was to be until now."""
+    assert gang.facts is not None
+    heirs = [unit.gang.taken_from for unit in units if not unit.members]
+    return frozenset(unit.queue for unit in units).union(*heirs) - {gang.facts.queue}
+
+
 def _take_over(view: View, loser: Gang, gang: Gang) -> Keep | Release:
     """Nothing is kept for the one any more, of which nobody sits: the other has it."""
-    loser.kept_until, loser.awaits = None, ()
+    loser.kept_until, loser.awaits, loser.taken_from = None, (), frozenset()
     if loser.bereft:
         why = f"its pods are gone, and their seats are no longer kept: {gang.key} has them"
         decision = release(view, loser, f"{why}; {_right(gang, loser)}")
@@ -367,7 +380,10 @@ def _right(gang: Gang, victim: Gang) -> str:
 def _wait(view: View, gang: Gang, policy: Policy) -> Iterator[Start]:
     """What it waits for now is told in this cycle; should it wait for nothing, it starts."""
     turn(view, gang, view.now)
-    outcome = refusal(view, gang) or seat(view, gang, policy, need=gang.bid)
+    with view.tentatively() as statement:
+        charge_kept_back(view)
+        outcome = refusal(view, gang) or seat(view, gang, policy, need=gang.bid)
+        statement.keep()
     view.shadows.show(())
     if isinstance(outcome, Placement):
         yield start(view, gang, outcome)

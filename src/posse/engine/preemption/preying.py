@@ -61,7 +61,11 @@ class Prey:
     def plan(self) -> Plan | None:
         """Whom to end, and where the gang would sit then; nobody, where enough is going anyway."""
         quarry, queue = self._quarry, self._facts.queue
-        within = quarry.within(queue, self._facts.priority)
+        within = [
+            unit
+            for unit in quarry.within(queue, self._facts.priority)
+            if self._rights.may_inherit(unit, self._asked)
+        ]
         if any(quarry.most(self._gang, s) < n for s, n in self._trials.least.items()):
             return None
         if not self._gang.need:
@@ -72,22 +76,31 @@ class Prey:
             return self._search(within)
         self._rights.claim(self._all_it_lacks())
         across = self._rights.owed(givers, bool(within))
+        both = within + across if within and across else []
         return (
             self._search([unit for unit in within if spares(unit)])
             or self._search(across)
+            or self._insist(across)
             or self._search(within)
-            or (self._search(within + across) if within and across else None)
-            or self._insist(within, across)
+            or self._search(both)
+            or self._insist(both)
         )
 
-    def _insist(self, within: list[Unit], across: list[Unit]) -> Plan | None:
+    def _insist(self, units: list[Unit]) -> Plan | None:
         """Who is below what it is said to deserve need not wait for a borrower that ends whole or
-        not at all, though that one has less than it then."""
-        tree, queue = self._view.tree, self._facts.queue
-        if not any(tree.may_insist(queue, unit.queue) for unit in across):
+        not at all, though that one has less than it then.
+
+        It may insist only on what leaves it within its due of everything it asks for, and not only
+        of what it lacks: what it ended others for, nobody could take back from it then.
+        """
+        tree, rights, queue = self._view.tree, self._rights, self._facts.queue
+        if not any(tree.may_insist(queue, unit.queue) for unit in units):
             return None
-        self._rights.insists = True
-        return self._search(across) or (self._search(within + across) if within else None)
+        lacking = rights.taking
+        rights.claim(self._asked, insists=True)
+        found = self._search(units)
+        rights.claim(lacking)
+        return found
 
     def _all_it_asks(self) -> Ints:
         asked = np.zeros(self._width, np.int64)
@@ -99,8 +112,8 @@ class Prey:
         return asked
 
     def _all_it_lacks(self) -> Ints:
-        """What it asks of the resources that there are too few seats for; of all, where it is only
-        all of them together.
+        """What it asks of the resources that there are too few seats for, or too little of its
+        quota; of all, where it is only all of them together.
 
         The rest lies about, and whoever is beyond its due of that takes it from nobody.
         """
@@ -115,6 +128,8 @@ class Prey:
         lacks = np.zeros(self._width, np.bool_)
         for seating in counts:
             lacks[seating.columns] |= seating.by_resource() < wanted[seating.columns]
+        lacks |= self._asked > self._view.tree.room(self._facts.queue)
+        lacks &= self._asked > 0
         return np.where(lacks, self._asked, 0) if lacks.any() else self._asked
 
     # -- which of them -----------------------------------------------------------------------
@@ -175,7 +190,10 @@ class Prey:
             else:
                 placement = narrowed
             chosen, placement = self._reprieve(chosen, placement)
+            in_vain = self._in_vain(chosen)
             trials.rejoin(chosen)
+        if in_vain:
+            return None
         chosen, placement = self._trim(chosen, placement)
         alone = self._single(units, chosen)
         return (chosen, placement) if alone is None else self._trim(*alone)
@@ -223,6 +241,19 @@ class Prey:
             if unit.whole:
                 whole.discard(id(unit.gang))
         return list(kept.values()), placement
+
+    def _in_vain(self, chosen: list[Unit]) -> bool:
+        """Whether one of them, all ended, makes no room, and ends only so that its queue has less
+        than its due meanwhile: it would come back at once, and its queue have more."""
+        for unit in chosen:
+            if self._rights.may_spare(unit):
+                continue
+            self._trials.restore([unit])
+            fits = self._trials.fits() is not None
+            self._trials.end([unit])
+            if fits:
+                return True
+        return False
 
     def _trim(self, chosen: list[Unit], placement: Placement) -> Plan:
         """Of a gang that can spare whoever is really in the way, only those end."""

@@ -53,9 +53,23 @@ class Rights:
             self.lose(used, self.queue, kept)
         return used
 
-    def claim(self, amounts: Ints) -> None:
+    def claim(self, amounts: Ints, *, insists: bool = False) -> None:
         """What the gang's queue is to have more, once the gang has its seats."""
-        self.taking = amounts
+        self.taking, self.insists = amounts, insists
+
+    def may_inherit(self, unit: Unit, asked: Ints) -> bool:
+        """Whether the gang, which asks for so much in all, may have the room that others ended for
+        in another's name: only if it could have ended them itself."""
+        others = unit.gang.taken_from
+        if unit.members or not others:
+            return True
+        used = self.used.copy()
+        self.lose(used, unit.queue, unit.amounts(self.width))
+        tree, queue = self.tree, self.queue
+        return all(
+            tree.outranks(queue, other) == 1 or tree.may_take(queue, asked, other, used)
+            for other in others
+        )
 
     def owed(self, givers: Mapping[str, list[Unit]], own: bool) -> list[Unit]:
         """The units of those that its queue could take from at all: if nobody were left of them,

@@ -15,6 +15,7 @@ from posse.engine.gangs import Gang, Member
 from posse.engine.placement.placing import Placement, seat
 from posse.engine.policy import Policy
 from posse.engine.preemption.victims import Unit
+from posse.engine.reservation.reserving import charge_kept_back
 from posse.engine.view import View
 
 
@@ -73,6 +74,7 @@ class Trials:
         columns, departing = self._view.columns, list(self._view.departing.values())
         moves = columns.moves
         with self._view.tentatively():
+            charge_kept_back(self._view)
             rows = np.flatnonzero(columns.leaving[: len(columns.names)].any(axis=1))
             if len(rows):
                 columns.shift(rows, columns.leaving[rows], -1)

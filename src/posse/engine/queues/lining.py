@@ -7,16 +7,17 @@ line moves: the one in front has started, has left, or has come to stand behind.
 from __future__ import annotations
 
 from posse.engine.decisions import Reason, Verdict
-from posse.engine.gangs import Gang
+from posse.engine.gangs import Gang, made
 from posse.engine.view import View
 
 
 def held_up(view: View, gang: Gang) -> Verdict | None:
-    """Why the gang has to wait for its turn. What one that has begun lacks, it may always have."""
+    """Why the gang has to wait for its turn. What one that has begun lacks, it may always have, and
+    the room that others were ended for."""
     facts = gang.facts
     assert facts is not None
     queue = view.queues.get(facts.queue)
-    if queue is None or not queue.fifo or (gang.short and gang.muster.seated):
+    if queue is None or not queue.fifo or (gang.short and gang.muster.seated) or made(gang):
         return None
     head = view.shortfalls.lines.head(facts.queue)
     if head is None or head.rank >= gang.rank:

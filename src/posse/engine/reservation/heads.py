@@ -33,8 +33,11 @@ def fixed(view: View, gang: Gang) -> Inputs:
 
 
 def binds(view: View, held: Reservation, gang: Gang, now: float) -> bool:
-    """Whether this gang comes later, and would still be there when the other starts."""
-    if held.gang is gang or not comes_before(view, held.gang, gang, gang.rank):
+    """Whether this gang comes later, and would still be there when the other starts.
+
+    Room that others were ended for is its own already.
+    """
+    if held.gang is gang or made(gang) or not comes_before(view, held.gang, gang, gang.rank):
         return False
     assert gang.facts is not None
     if held.starts_at is None or gang.facts.runs_for is None:

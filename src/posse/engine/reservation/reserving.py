@@ -106,24 +106,34 @@ def place_in_turn(
     cast = view.shadows.cast
     if not cast:
         return place(view, gang, policy, contended)
-    binding = [held for held in view.reservations.by_queue.values() if held.gang.key in cast]
     with view.tentatively() as statement:
-        for held in binding:
-            if held.quota is not None and held.gang.facts is not None:
-                # A resource that nobody knew of then is not reserved.
-                width = view.columns.width - len(held.quota)
-                view.tree.charge(held.gang.facts.queue, np.pad(held.quota, (0, width)))
+        charge_kept_back(view)
         outcome = place(view, gang, policy, contended)
         statement.keep()
     if isinstance(outcome, Shortfall) and not outcome.gangs:
         view.shadows.show(())
         waiting = [demand for demand in outcome.demands if not demand.announced]
         seats = sum(min(demand.seating.total(), demand.most) for demand in waiting)
-        if seats >= max(1, sum(demand.wanted for demand in waiting)):
+        if outcome.quota is not None or seats >= max(1, sum(demand.wanted for demand in waiting)):
             with view.tentatively():
-                if isinstance(place(view, gang, policy, contended), Placement):
+                otherwise = place(view, gang, policy, contended)
+                if isinstance(otherwise, Placement):
                     outcome.behind = cast
+                elif outcome.quota is not None and otherwise.quota is not None:
+                    # What is in use, not what is reserved.
+                    outcome.quota = otherwise.quota
     return outcome
+
+
+def charge_kept_back(view: View) -> None:
+    """Inside a tentative statement: what of quotas is reserved for those whose shadows lie on the
+    columns is theirs."""
+    cast = view.shadows.cast
+    for held in view.reservations.by_queue.values():
+        if held.gang.key in cast and held.quota is not None and held.gang.facts is not None:
+            # A resource that nobody knew of then is not reserved.
+            width = view.columns.width - len(held.quota)
+            view.tree.charge(held.gang.facts.queue, np.pad(held.quota, (0, width)))
 
 
 def turn(view: View, gang: Gang, now: float) -> None:
