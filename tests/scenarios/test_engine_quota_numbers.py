@@ -188,7 +188,6 @@ SCENARIOS = [
                     evicts("new", {"q0": 1}),
                     waits("new", reason=Reason.RESERVED),
                     waits("q0", reason=Reason.INCOMPLETE),
-                    waits("meek", reason=QUOTA),
                 ],
             )
         ],

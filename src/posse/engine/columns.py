@@ -2,7 +2,8 @@
 
 `free = allocatable - used - held`, in whole base units; what is used is what the others leave.
 `leaving` is the part of it that is on its way out: a seat may be held on it, and is taken up when
-it is gone.
+it is gone. Seats that somebody was ended for (`made`) rest on that first: only as far as they are
+more than what is leaving do they take of what is free now.
 
 A row belongs to a name, not to a node: a pod may be counted on a node before that node is known,
 and still be counted after it is gone. A row is given to another name only when nothing refers to
@@ -16,6 +17,7 @@ gang that did not fit. Tentative changes mark nothing freed until they are kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from operator import le
 from types import TracebackType
 from typing import Protocol
@@ -29,6 +31,16 @@ Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
 
 
+class Use(Enum):
+    """What an amount is: taken by a pod; by one that is leaving; held for a pod; held for one where
+    others were ended for it."""
+
+    TAKEN = 1
+    LEAVING = 2
+    HELD = 3
+    MADE = 4
+
+
 class Columns:
     def __init__(self) -> None:
         self.column: dict[str, int] = {}
@@ -40,6 +52,9 @@ class Columns:
         self.allocatable: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
         self.leaving: Ints = np.zeros((16, 8), np.int64)
+        # Of what is held, that for which others were ended; and how much of it rests on `leaving`.
+        self.made: Ints = np.zeros((16, 8), np.int64)
+        self._resting: Ints = np.zeros((16, 8), np.int64)
         self.free: Ints = np.zeros((16, 8), np.int64)
         # How many columns there is room for; those beyond `column` are of nothing.
         self.width = 8
@@ -51,6 +66,8 @@ class Columns:
         self.clock = 0
         self.last_freed = 0
         self.last_altered = 0
+        # How many pods are on their way out.
+        self._departures = 0
         # How often a pod came to a node or left one.
         self.moves = 0
         # What all nodes offer together.
@@ -59,7 +76,7 @@ class Columns:
         self._spare: list[int] = []
         self._by_name: Rows | None = None
         self._sorted = False
-        self._undo: list[tuple[Rows, Ints, int, bool]] = []
+        self._undo: list[tuple[Rows, Ints, int, Use]] = []
         self._depth = 0
 
     # -- who is where ------------------------------------------------------------------------
@@ -157,7 +174,7 @@ class Columns:
     @property
     def used(self) -> Ints:
         """Worked out anew each time: nobody needs it often."""
-        return self.allocatable - self.free - self.held
+        return self.allocatable - self.free - self.held + self._resting
 
     def free_at(self, rows: Rows, columns: Rows) -> Ints:
         """What is free there and in sight."""
@@ -168,35 +185,59 @@ class Columns:
 
     def at_last(self, rows: Rows) -> Ints:
         """What is free there, in every column, once all that leaves is gone."""
-        free: Ints = self.free[rows] + self.leaving[rows]
+        free: Ints = self.free[rows] - self._resting[rows] + self.leaving[rows]
         return free[:, : len(self.column)]
 
     def depart(self, row: int, by: Ints, sign: int) -> None:
         """So much more (or, with -1, less) of what is used on this row is on its way out."""
+        self._departures += sign
         self.leaving[row] += sign * by
+        self._rest(np.array([row], np.intp))
         self.clock += 1
         self.touched[row] = self.clock
 
-    def shift(self, rows: Rows, by: Ints, sign: int = 1, *, held: bool = False) -> None:
+    def shift(self, rows: Rows, by: Ints, sign: int = 1, use: Use = Use.TAKEN) -> None:
         """Use, or hold, so much more (or, with -1, less) at distinct rows: `by[row, column]`, none
         of it negative."""
         if by.shape[1] < self.width:
             # A column that nobody knew of when it was counted.
             by = np.pad(by, ((0, 0), (0, self.width - by.shape[1])))
-        self._add(rows, by, sign, held)
+        self._add(rows, by, sign, use)
         if self._depth:
-            self._undo.append((rows, by, sign, held))
+            self._undo.append((rows, by, sign, use))
         elif sign < 0:
             self.freed[rows] = self.last_freed = self.clock
 
-    def _add(self, rows: Rows, by: Ints, sign: int, held: bool) -> None:
+    def _add(self, rows: Rows, by: Ints, sign: int, use: Use) -> None:
         if sign < 0:
             by = -by
         self.free[rows] -= by
-        if held:
+        if use is Use.LEAVING:
+            self.leaving[rows] += by
+            self._rest(rows)
+        elif use is not Use.TAKEN:
             self.held[rows] += by
+            if use is Use.MADE:
+                self.made[rows] += by
+                self._rest(rows)
         self.clock += 1
         self.touched[rows] = self.clock
+
+    def _rest(self, rows: Rows) -> None:
+        """Find anew what of the seats there rests on what is leaving."""
+        resting = np.minimum(self.made[rows], self.leaving[rows])
+        self.free[rows] += resting - self._resting[rows]
+        self._resting[rows] = resting
+
+    def see_off(self, where: NDArray[np.bool_] | None = None) -> None:
+        """Inside a tentative statement: what is on its way out, there or anywhere, is gone."""
+        if not self._departures:
+            return
+        rows: Rows = np.flatnonzero(np.logical_or.reduce(self.leaving > 0, axis=1))
+        if where is not None:
+            rows = rows[where[rows]]
+        if len(rows):
+            self.shift(rows, self.leaving[rows], -1, Use.LEAVING)
 
     def shift_one(self, row: int, by: Ints, sign: int) -> None:
         """As `shift`, of what is used on one row, outside of any statement."""
@@ -252,6 +293,8 @@ class Columns:
         self.held = np.pad(self.held, wider)
         self.leaving = np.pad(self.leaving, wider)
         self.free = np.pad(self.free, wider)
+        self.made = np.pad(self.made, wider)
+        self._resting = np.pad(self._resting, wider)
         self.width = columns
         if self._shade is not None:
             self._shade = np.pad(self._shade, wider)
@@ -295,8 +338,8 @@ class Attempt:
         """What happened to the columns since then did not."""
         columns = self._columns
         while len(columns._undo) > mark:
-            rows, by, sign, held = columns._undo.pop()
-            columns._add(rows, by, -sign, held)
+            rows, by, sign, use = columns._undo.pop()
+            columns._add(rows, by, -sign, use)
 
     def __exit__(
         self,

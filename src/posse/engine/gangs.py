@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from posse.engine.columns import Use
 from posse.engine.decisions import Verdict
 from posse.engine.facts import GroupFacts, Keeps, PodFacts, Purpose
 from posse.engine.fit.seating import Seating
@@ -63,6 +64,10 @@ class Hold:
     @property
     def announced(self) -> bool:
         return self.purpose is None
+
+    @property
+    def use(self) -> Use:
+        return Use.MADE if self.purpose is Purpose.PREEMPTION else Use.HELD
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from posse.engine.columns import Attempt, Columns, Rows
+from posse.engine.columns import Attempt, Columns, Ints, Rows, Use
 from posse.engine.facts import (
     LARGEST,
     BudgetFacts,
@@ -33,6 +33,7 @@ from posse.engine.gangs import NOWHERE, Gang, Hold, Member, Vacancy
 from posse.engine.placement.shortfalls import Shortfalls
 from posse.engine.preemption.budgets import Budgets
 from posse.engine.preemption.hunting import Hunting
+from posse.engine.queues.moments import Moment
 from posse.engine.queues.tree import QueueTree
 from posse.engine.repair.starting import Starting
 from posse.engine.reservation.reservations import Reservations
@@ -80,6 +81,7 @@ class View:
         # The columns' clock when the ailing were last looked at, and the holds last checked.
         self.healed = -1
         self.inspected = -1
+        self._going: Moment[str, Ints] = Moment()
         self._seatings: WeakValueDictionary[Shape, Seating] = WeakValueDictionary()
         self._eligibilities: WeakValueDictionary[Constraints, Eligibility] = WeakValueDictionary()
 
@@ -299,9 +301,9 @@ class View:
         by = np.multiply.outer(seats.counts, seating.vector())
         self.columns.shift(seats.rows, by, sign)
 
-    def hold(self, seating: Seating, seats: Seats, sign: int = 1) -> None:
+    def hold(self, seating: Seating, seats: Seats, sign: int = 1, use: Use = Use.HELD) -> None:
         by = np.multiply.outer(seats.counts, seating.vector())
-        self.columns.shift(seats.rows, by, sign, held=True)
+        self.columns.shift(seats.rows, by, sign, use)
 
     def let_go(self, holds: Iterable[Hold]) -> None:
         """Make the seats of these holds free, in the columns only."""
@@ -314,11 +316,11 @@ class View:
         self.record_holds(gang, holds)
 
     def _hold_each(self, holds: Iterable[Hold], sign: int) -> None:
-        rows: dict[Seating, list[int]] = {}
+        rows: dict[tuple[Seating, Use], list[int]] = {}
         for hold in holds:
-            rows.setdefault(hold.seating, []).append(hold.row)
-        for seating, at in rows.items():
-            self.hold(seating, Seats.at(at), sign)
+            rows.setdefault((hold.seating, hold.use), []).append(hold.row)
+        for (seating, use), at in rows.items():
+            self.hold(seating, Seats.at(at), sign, use)
 
     def record_holds(self, gang: Gang, holds: list[Hold]) -> None:
         """Replace a gang's holds where the columns already count the new ones."""
@@ -376,6 +378,17 @@ class View:
         for key in self.neighbours.sitting:
             yield self.gangs[key]
 
+    def going(self) -> dict[str, Ints]:
+        """What those take of each queue who are on their way out; nobody may change it."""
+        going = self._going.known((self.columns.clock, self.tree.clock))
+        if self.departing and not going:
+            for member in self.departing.values():
+                gang = self.gangs.get(member.facts.gang or "")
+                if gang is not None and gang.facts is not None:
+                    queue, one = gang.facts.queue, member.seating.vector()
+                    going[queue] = going[queue] + one if queue in going else one
+        return going
+
     def rows_of(self, gang: Gang) -> Rows:
         """Where the gang sits."""
         seated = gang.muster.seated
@@ -393,7 +406,7 @@ class View:
         """Recount everything from the facts and compare. For tests: costs as much as a restart."""
         columns = self.columns
         used = np.zeros_like(columns.used)
-        held = np.zeros_like(columns.held)
+        held, made = np.zeros_like(columns.held), np.zeros_like(columns.held)
         leaving = np.zeros_like(columns.leaving)
         for member in self.members.values():
             if member.row != NOWHERE:
@@ -410,13 +423,18 @@ class View:
             gang.validate()
             for hold in gang.holds:
                 held[hold.row, hold.seating.columns] += hold.seating.amounts
+                if hold.use is Use.MADE:
+                    made[hold.row, hold.seating.columns] += hold.seating.amounts
         self.tiers.validate()
         self.tree.validate(self.gangs.values())
         self.neighbours.validate()
         self.starting.validate(self.stirred)
         assert (used == columns.used).all(), "used differs from a recount"
         assert (held == columns.held).all(), "held differs from a recount"
+        assert (made == columns.made).all(), "what was made differs from a recount"
         assert (leaving == columns.leaving).all(), "leaving differs from a recount"
+        free = columns.allocatable - used - held + np.minimum(made, leaving)
+        assert (free == columns.free).all(), "what is free differs from a recount"
         going = {m.facts.uid for m in self.members.values() if m.going and m.row != NOWHERE}
         assert self.departing.keys() == {u for u in going if not self.members[u].stuck}
         for row, node in enumerate(columns.nodes):

@@ -50,6 +50,12 @@ def awaited(view: View, gang: Gang) -> list[Member]:
     return [m for m in view.departing.values() if m.row in rows or m.facts.uid in named]
 
 
+def _its_victims(view: View, gang: Gang) -> list[Member]:
+    """Of these, those that were ended for it, where any were; not those of others beside them."""
+    going, named = awaited(view, gang), set(gang.awaits)
+    return [member for member in going if member.facts.uid in named] or going
+
+
 def kept_until(gang: Gang) -> float | None:
     """When it is time to give up what is kept for it: who goes has the time that it was given."""
     return None if gang.kept_until is None else gang.kept_until + gang.grace
@@ -57,9 +63,7 @@ def kept_until(gang: Gang) -> float | None:
 
 def bear_with(view: View, gang: Gang) -> None:
     """Who goes is waited for as long as it was given to end."""
-    going, awaits = awaited(view, gang), set(gang.awaits)
-    named = [member for member in going if member.facts.uid in awaits]
-    gang.grace = max(gang.grace, _grace(named or going))
+    gang.grace = max(gang.grace, _grace(_its_victims(view, gang)))
 
 
 def _grace(going: list[Member]) -> float:
@@ -70,7 +74,7 @@ def waits_for_room(view: View, gang: Gang) -> Verdict | None:
     """What a gang is told for which others have ended, until they are gone."""
     if not made(gang):
         return None
-    going = awaited(view, gang)
+    going = _its_victims(view, gang)
     if not going:
         return None
     ended = sum(1 for member in going if member.leaving)

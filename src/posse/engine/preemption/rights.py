@@ -17,7 +17,6 @@ import numpy as np
 
 from posse.engine.columns import Ints
 from posse.engine.gangs import Gang
-from posse.engine.preemption.trials import by_queue
 from posse.engine.preemption.victims import Unit
 from posse.engine.view import View
 
@@ -45,7 +44,7 @@ class Rights:
         """By queue: what is on its way out is nobody's any more, and what is kept for the gang is
         part of what it asks for."""
         used = self.tree.use()
-        for queue, gone in by_queue(self.view, self.view.departing.values()).items():
+        for queue, gone in self.view.going().items():
             self.lose(used, queue, gone)
         for hold in self._holds:
             kept = np.zeros(self.width, np.int64)

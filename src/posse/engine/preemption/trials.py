@@ -75,9 +75,7 @@ class Trials:
         moves = columns.moves
         with self._view.tentatively():
             charge_kept_back(self._view)
-            rows = np.flatnonzero(columns.leaving[: len(columns.names)].any(axis=1))
-            if len(rows):
-                columns.shift(rows, columns.leaving[rows], -1)
+            columns.see_off()
             self._part(departing, -1)
             try:
                 yield
@@ -135,7 +133,7 @@ class Trials:
 
     def _settle(self, units: Sequence[Unit], holders: Sequence[Unit], sign: int) -> None:
         for hold in chain.from_iterable(unit.holds for unit in holders):
-            self._view.hold(hold.seating, Seats.one(hold.row), sign)
+            self._view.hold(hold.seating, Seats.one(hold.row), sign, hold.use)
         if self._limited or self._social:
             self._part(_ended(units), sign)
             for unit in holders:

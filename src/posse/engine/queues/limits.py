@@ -21,6 +21,8 @@ class Limit:
     queue: Queue | None = None
     most: int = 0
     used: int = 0
+    # Of what is used, so much is about to be given back.
+    going: int = 0
     free: int = 0
     keepers: tuple[str, ...] = ()
     inside: str = ""

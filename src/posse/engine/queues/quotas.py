@@ -16,6 +16,7 @@ from posse.engine.placement.demands import Demand
 from posse.engine.placement.searching import Found
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.queues.limits import Limit
+from posse.engine.queues.lineages import Queue
 from posse.engine.queues.tree import Flags
 from posse.engine.resources import count
 from posse.engine.verdicts.allowing import never, not_now
@@ -179,8 +180,21 @@ def _stopped_by(
 
 
 def _exceeded(view: View, queue: str, limit: Limit, asked: Ints | None) -> Quota:
-    binding = None if limit.queue is None else limit.queue.name
+    binding = None
+    if limit.queue is not None:
+        binding = limit.queue.name
+        limit = replace(limit, going=_going(view, limit.queue, limit.resource))
     return Quota(not_now(limit, queue), binding, view.tree.clock, asked=asked)
+
+
+def _going(view: View, queue: Queue, resource: str) -> int:
+    """What of it those in the queue take who are on their way out."""
+    column = view.columns.column[resource]
+    return sum(
+        amounts.item(column)
+        for name, amounts in view.going().items()
+        if queue.row in view.tree.queue(name).path
+    )
 
 
 def still_stopped(view: View, shortfall: Shortfall) -> bool:

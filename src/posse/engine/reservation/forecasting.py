@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from posse.engine.columns import Use
 from posse.engine.gangs import Gang
 from posse.engine.policy import Policy
 from posse.engine.reservation.foreseeing import NEVER, Timeline, fits, room_of
@@ -132,7 +133,7 @@ def _at(view: View, walk: Walk, gang: Gang, policy: Policy, date: float) -> Shad
         walk.timeline.pass_until(date)
         for room, end in walk.taken:
             if end > date:
-                columns.shift(room.rows, room.amounts, held=True)
+                columns.shift(room.rows, room.amounts, use=Use.HELD)
         placement = fits(view, gang, policy)
         return None if placement is None else room_of(view, placement)
 

@@ -82,17 +82,16 @@ class Timeline:
 
     @cached_property
     def _groups(self) -> list[_Group]:
+        """Without those who go already."""
         seats: dict[Seating, tuple[list[int], list[float]]] = {}
         members = [(member, end) for gang, end in self._ends for member in gang.members.values()]
         members += [(member, NEVER) for member in self._view.neighbours.foreign.values()]
         for member, end in members:
-            if member.row == NOWHERE:
+            if member.row == NOWHERE or (member.going and not member.stuck):
                 continue
             rows, ends = seats.setdefault(member.seating, ([], []))
             rows.append(member.row)
-            if member.going:
-                end = NEVER if member.stuck else self.now
-            ends.append(end)
+            ends.append(NEVER if member.stuck else end)
         groups: list[_Group] = []
         for seating, (rows, ends) in seats.items():
             dates = np.array(ends)
@@ -126,6 +125,7 @@ class Timeline:
 
     def pass_until(self, date: float) -> None:
         """Inside a tentative statement: all who end by then are gone."""
+        self._view.columns.see_off()
         for group in self._groups:
             for seats in _seats(group.before(date)):
                 self._view.take(group.seating, seats, -1)
@@ -133,6 +133,7 @@ class Timeline:
 
     def drain(self, rows: NDArray[np.bool_]) -> None:
         """Inside a tentative statement: all who sit on these rows are gone."""
+        self._view.columns.see_off(rows)
         for group in self._groups:
             for seats in _seats(group.rows[rows[group.rows]]):
                 self._view.take(group.seating, seats, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posse.engine.columns import Ints, Rows
+from posse.engine.columns import Ints, Rows, Use
 from posse.engine.decisions import Keep
 from posse.engine.facts import Keeps, Purpose
 from posse.engine.fit.seating import Seating
@@ -207,7 +207,7 @@ def _count(view: View, ahead: Ahead) -> None:
     columns = view.columns
     for other in ahead.held:
         assert other.room is not None
-        columns.shift(other.room.rows, other.room.amounts, held=True)
+        columns.shift(other.room.rows, other.room.amounts, use=Use.HELD)
 
 
 def _look_again(view: View, held: Reservation) -> None:

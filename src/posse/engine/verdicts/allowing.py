@@ -14,9 +14,11 @@ from posse.engine.verdicts.wording import are
 def not_now(limit: Limit, queue: str) -> Verdict:
     """It can start when others in the queue, or in the cluster, have ended."""
     resource = limit.resource
-    missing = limit.asked - limit.room
+    missing = limit.asked - limit.room - limit.going
     needs = f"needs {words(resource, limit.asked)}"
     when = f"it can start when {amount(resource, missing)} more {are(resource, missing)} free"
+    if missing <= 0:
+        when = "it can start when those have ended that are about to, and free what they have"
     if limit.queue is None:
         kept = limit.free - limit.room
         where = f" in queue {limit.inside}" if limit.inside else ""
@@ -28,9 +30,11 @@ def not_now(limit: Limit, queue: str) -> Verdict:
     else:
         binding = limit.queue.name
         where = "the queue" if binding == queue else f"queue {binding}"
+        # Who goes is in nobody's way for long, and what is kept on its room is counted already.
+        used = max(limit.used - limit.going, 0) if missing > 0 else limit.used
         sentence = (
             f"{needs}, but {_whose(binding, queue)} may use {amount(resource, limit.most)}"
-            f" (capability) and {amount(resource, limit.used)} {are(resource, limit.used)} in use;"
+            f" (capability) and {amount(resource, used)} {are(resource, used)} in use;"
             f" {when} in {where}"
         )
     short = Shortage(resource, limit.asked, max(0, limit.room), limit.most or limit.free)
