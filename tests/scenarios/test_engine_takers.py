@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from posse.engine.decisions import Reason
 from posse.engine.facts import QueueFacts
@@ -12,6 +13,7 @@ from posse.engine.policy import Policy
 from tests.scenarios.language import (
     GPU,
     Expectation,
+    Happening,
     Scenario,
     Team,
     Turn,
@@ -52,6 +54,11 @@ def ended(name: str) -> Expectation:
 
 def deserves(name: str, gpus: int, cores: int) -> QueueFacts:
     return QueueFacts(name, deserved=((GPU, gpus), ("cpu", 1000 * cores)))
+
+
+def sits(uid: str, on: str) -> Happening:
+    """It is confirmed that the pod has its node."""
+    return lambda view: view.set_pod(replace(view.members[uid].facts, node=on))
 
 
 def halves(**facts: Any) -> list[QueueFacts]:
@@ -192,15 +199,17 @@ STARTS = [
         "nobody ends for one that stands behind another in a queue that keeps its order",
         nodes=nodes(1, gpus=5),
         queues=[queue("a", deserved=4, fifo=True), queue("b", deserved=1)],
-        gangs=[
-            runs("a0", "a", 3, priority=2),
-            runs("b1", "b", 2),
-            new("first", "a", 3, age=99.0),
-            new("small", "a", 1),
-        ],
-        expect=[
-            waits("first"),
-            waits("small", because="waits behind team/first", reason=RESERVED),
+        gangs=[runs("a0", "a", 3, priority=2), new("b1", "b", 2)],
+        expect=[starts("b1", 1)],
+        then=[
+            Turn([arrives(new("small", "a", 1))], [waits("small")]),
+            Turn(
+                [sits("b1-worker-0", "node-0"), arrives(new("first", "a", 3, age=99.0))],
+                [
+                    waits("first"),
+                    waits("small", because="waits behind team/first", reason=RESERVED),
+                ],
+            ),
         ],
     ),
     Scenario(
