@@ -234,6 +234,28 @@ STARTS = [
             Turn([ends("low2-worker-0")], [starts("hi2", 1)]),
         ],
     ),
+    Scenario(
+        "what others end for in one's name is not taken by another, whose own end slowly",
+        nodes=nodes(1, gpus=2),
+        gangs=[
+            runs("low1", "default", 1),
+            runs("low2", "default", 1),
+            new("hi1", "default", 1, priority=1, age=9),
+            new("hi2", "default", 1, priority=1),
+        ],
+        expect=[
+            evicts("hi1", {"low1": 1}),
+            evicts("hi2", {"low2": 1}),
+            waits("hi1", reason=RESERVED),
+            ended("low1"),
+            waits("hi2", reason=RESERVED),
+            ended("low2"),
+        ],
+        then=[
+            Turn([ends("low2-worker-0"), goes("low1-worker-0", grace=3600.0)], [starts("hi2", 1)]),
+            Turn([ends("low1-worker-0")], [starts("hi1", 1)]),
+        ],
+    ),
 ]
 
 TOLD = [

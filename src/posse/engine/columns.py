@@ -52,8 +52,10 @@ class Columns:
         self.allocatable: Ints = np.zeros((16, 8), np.int64)
         self.held: Ints = np.zeros((16, 8), np.int64)
         self.leaving: Ints = np.zeros((16, 8), np.int64)
-        # Of what is held, that for which others were ended; and how much of it rests on `leaving`.
+        # Of what is held, that for which others were ended; what of `leaving` it may not rest on
+        # (see `set_apart`); and how much of it does.
         self.made: Ints = np.zeros((16, 8), np.int64)
+        self._apart: Ints = np.zeros((16, 8), np.int64)
         self._resting: Ints = np.zeros((16, 8), np.int64)
         self.free: Ints = np.zeros((16, 8), np.int64)
         # How many columns there is room for; those beyond `column` are of nothing.
@@ -196,6 +198,14 @@ class Columns:
         self.clock += 1
         self.touched[row] = self.clock
 
+    def set_apart(self, rows: Rows, by: Ints) -> None:
+        """So much more (or less) of what is leaving these rows is one gang's to count on: no seats
+        of others rest on it. Whoever sets it apart puts it back."""
+        self._apart[rows] += by
+        self._rest(rows)
+        self.clock += 1
+        self.touched[rows] = self.clock
+
     def shift(self, rows: Rows, by: Ints, sign: int = 1, use: Use = Use.TAKEN) -> None:
         """Use, or hold, so much more (or, with -1, less) at distinct rows: `by[row, column]`, none
         of it negative."""
@@ -212,20 +222,21 @@ class Columns:
         if sign < 0:
             by = -by
         self.free[rows] -= by
-        if use is Use.LEAVING:
-            self.leaving[rows] += by
-            self._rest(rows)
-        elif use is not Use.TAKEN:
+        if use is Use.HELD or use is Use.MADE:
             self.held[rows] += by
-            if use is Use.MADE:
-                self.made[rows] += by
-                self._rest(rows)
+        if use is Use.MADE:
+            self.made[rows] += by
+        elif use is Use.LEAVING:
+            self.leaving[rows] += by
+        if use is Use.MADE or use is Use.LEAVING:
+            self._rest(rows)
         self.clock += 1
         self.touched[rows] = self.clock
 
     def _rest(self, rows: Rows) -> None:
         """Find anew what of the seats there rests on what is leaving."""
-        resting = np.minimum(self.made[rows], self.leaving[rows])
+        backing = np.maximum(self.leaving[rows] - self._apart[rows], 0)
+        resting = np.minimum(self.made[rows], backing)
         self.free[rows] += resting - self._resting[rows]
         self._resting[rows] = resting
 
@@ -294,6 +305,7 @@ class Columns:
         self.leaving = np.pad(self.leaving, wider)
         self.free = np.pad(self.free, wider)
         self.made = np.pad(self.made, wider)
+        self._apart = np.pad(self._apart, wider)
         self._resting = np.pad(self._resting, wider)
         self.width = columns
         if self._shade is not None:

@@ -8,6 +8,7 @@ until it is confirmed, refuted or gone. Equal facts give an equal view whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -308,6 +309,25 @@ class View:
     def let_go(self, holds: Iterable[Hold]) -> None:
         """Make the seats of these holds free, in the columns only."""
         self._hold_each(holds, -1)
+
+    @contextmanager
+    def as_seen_by(self, gang: Gang) -> Iterator[None]:
+        """Inside a tentative statement: the gang's own held seats are free to it, and on what
+        others leave for it, no seats of anybody else rest."""
+        self.let_go(gang.holds)
+        going: dict[Seating, list[int]] = {}
+        for uid in gang.awaits:
+            member = self.departing.get(uid)
+            if member is not None:
+                going.setdefault(member.seating, []).append(member.row)
+        apart = [(Seats.at(rows), seating.vector()) for seating, rows in going.items()]
+        for seats, one in apart:
+            self.columns.set_apart(seats.rows, np.multiply.outer(seats.counts, one))
+        try:
+            yield
+        finally:
+            for seats, one in apart:
+                self.columns.set_apart(seats.rows, np.multiply.outer(-seats.counts, one))
 
     def set_holds(self, gang: Gang, holds: list[Hold]) -> None:
         """Replace a gang's holds, columns and all."""

@@ -145,9 +145,7 @@ def seat(
     proven = True
     # Where nobody must be seated, nobody is missing.
     fits = not need and not any(demand.announced for demand in demands)
-    with view.tentatively() as attempt:
-        # Its own held seats are free to the gang, and to nobody else.
-        view.let_go(gang.holds)
+    with view.tentatively() as attempt, view.as_seen_by(gang):
         untouched = attempt.mark()
         for limit in limits(view, gang, demands, need, policy):
             limit.apply(demands)
