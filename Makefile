@@ -11,6 +11,7 @@ WORKERS = $(shell $(PY) -c 'import os; print(max(2, min(8, os.cpu_count() or 2))
 help:
 	@echo "make demo      see gang scheduling happen on a cluster of its own (about a minute)"
 	@echo "make test      run every test that needs no real Kubernetes"
+	@echo "make prove     the engine's properties on fifty times as many random clusters"
 	@echo "make test-kubernetes  the cluster tests and more on a real control plane, built with Go if need be"
 	@echo "make test-peers  Volcano's and kubeflow's operators beside Posse, built with Go first"
 	@echo "make test-tools  other people's clients for the tests: kubectl, helm, the Python clients"
@@ -35,6 +36,13 @@ demo: setup
 
 test: setup
 	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+
+# The same properties as in `make test`, on more random examples: make prove TIMES=500 WHICH=walks
+TIMES = 50
+.PHONY: prove
+prove: setup
+	POSSE_PROVE_TIMES=$(TIMES) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal tests/properties \
+		$(if $(WHICH),-k $(WHICH))
 
 # On a control plane without nodes that KUBECONFIG names, or on one of the programs in
 # KUBEBUILDER_ASSETS, or on programs built once and kept in the user's cache.

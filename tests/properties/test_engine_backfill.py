@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ from posse.engine.facts import Topology
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import Cluster, clusters
+from tests.properties.trying import examples
 from tests.scenarios.language import Team, check_promises, gang, node, overfull, queue
 
 POLICY = Policy(preemption=False, reclaim=False, reserve_after=1e9, most_overtakes=10**9)
@@ -127,7 +128,7 @@ class Story:
 quotas = st.sampled_from([None, None, 4])
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(sizes, st.lists(jobs, min_size=2, max_size=9), quotas)
 def test_nobody_starts_later_than_it_was_told_when_all_end_as_they_said(
     nodes: list[tuple[int, int, str]], work: list[Job], quota: int | None
@@ -135,7 +136,7 @@ def test_nobody_starts_later_than_it_was_told_when_all_end_as_they_said(
     Story(nodes, work, POLICY, quota).run()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sizes, st.lists(jobs, min_size=2, max_size=9))
 def test_whoever_fits_on_empty_nodes_has_started_in_the_end(
     nodes: list[tuple[int, int, str]], work: list[Job]
@@ -152,7 +153,7 @@ def replace_arrival(job: Job) -> Job:
     return Job(0, job.workers, job.gpus, job.cores, job.lasts, job.near)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(clusters(), st.data())
 def test_promises_hold_with_reservations_while_the_cluster_changes(
     cluster: Cluster, data: st.DataObject

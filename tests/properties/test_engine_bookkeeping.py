@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.engine.cycle import cycle
@@ -15,6 +15,7 @@ from posse.engine.facts import PodFacts
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import Cluster, clusters, node_facts, shapes
+from tests.properties.trying import examples
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +39,7 @@ def events(draw: st.DrawFn) -> tuple[str, object]:
             return "set_pod", facts
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(events(), max_size=25))
 def test_a_recount_equals_the_columns(happened: list[tuple[str, object]]) -> None:
     view = View()
@@ -85,7 +86,7 @@ def plan(cluster: Cluster, order: list[int]) -> list[str]:
     return [repr(each) for now in (0.0, 100.0) for each in cycle(view, policy, now)]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(clusters(), st.randoms(use_true_random=False))
 def test_equal_facts_in_any_order_give_an_equal_plan(cluster: Cluster, chance: object) -> None:
     order = list(range(len(cluster.events)))

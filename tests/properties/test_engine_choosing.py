@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.engine.fit.choosing import fewest, fewest_of_few, widest
+from tests.properties.trying import examples
 
 NODES = st.lists(
     st.tuples(st.sampled_from([0, 0, 1, 2, 3, 4, 8]), st.integers(0, 3)), min_size=1, max_size=7
@@ -38,7 +39,7 @@ def ways(seats: list[int], count: int) -> Iterator[tuple[int, ...]]:
             return
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(choices())
 def test_the_fewest_nodes_and_of_those_the_smallest_then_the_fullest(
     choice: tuple[list[int], list[int], int],
@@ -61,7 +62,7 @@ def test_the_fewest_nodes_and_of_those_the_smallest_then_the_fullest(
         assert mine == best
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(choices(), st.booleans())
 def test_one_by_one_and_all_at_once_the_same_nodes_are_taken(
     choice: tuple[list[int], list[int], int], known: bool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from posse.engine.cycle import cycle
@@ -17,6 +17,7 @@ from posse.engine.fit.terms import HostPort, PodTerm, Relations, Requirement, Se
 from posse.engine.placement import relating
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.trying import examples
 
 HOST, ZONE = "host", "zone"
 THOROUGH = Policy(search_steps=100_000)
@@ -195,14 +196,14 @@ def started(world: World) -> Start | None:
 # -- properties --------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(worlds())
 def test_a_gang_of_one_role_starts_exactly_when_it_can(world: World) -> None:
     assume(not overfull(world))
     assert (started(world) is not None) == can_start(world)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(worlds(roles=2))
 def test_a_gang_of_two_roles_starts_only_where_it_may(world: World) -> None:
     """Each pod is admitted in some order after those before it."""
@@ -226,7 +227,7 @@ def test_a_gang_of_two_roles_starts_only_where_it_may(world: World) -> None:
     assert in_some_order(seats(world), left)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(worlds(roles=2))
 def test_a_gang_of_two_roles_that_can_start_role_by_role_does(world: World) -> None:
     assume(not overfull(world))
@@ -247,7 +248,7 @@ def _can_start_in(world: World, order: list[PodFacts]) -> bool:
     return some(seats(world), 0)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(worlds(simple=True))
 def test_one_pass_and_pod_by_pod_agree(world: World) -> None:
     with pytest.MonkeyPatch.context() as patch:

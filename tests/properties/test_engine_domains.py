@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.engine.cycle import cycle
@@ -14,6 +14,7 @@ from posse.engine.facts import NodeFacts, Topology
 from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.trying import examples
 from tests.scenarios.language import Team, gang, node
 
 POLICY = Policy(tiers=("rack", "block", "zone"))
@@ -50,7 +51,7 @@ def domains(places: Sequence[Place], tier: int) -> list[list[int]]:
     return list(found.values())
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(
     st.lists(places, min_size=1, max_size=9),
     st.lists(st.tuples(asked, st.booleans()), min_size=1, max_size=8),
@@ -89,7 +90,7 @@ def test_a_gang_starts_exactly_when_a_domain_of_its_tier_has_room(
             free[row] -= gpus
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.lists(places, min_size=2, max_size=8),
     st.lists(st.tuples(st.integers(0, 7), places), max_size=8),
@@ -110,7 +111,7 @@ def test_seats_of_domains_follow_nodes_that_change(
         view.validate()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.lists(st.integers(0, 3), min_size=2, max_size=7),
     st.lists(st.sets(st.integers(0, 6), min_size=1), min_size=1, max_size=5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import Cluster, can_start, clusters
+from tests.properties.trying import examples
 from tests.scenarios.language import gang, node
 
 ZONES = Policy(tiers=("zone",), search_steps=1_000_000)
@@ -38,7 +39,7 @@ def start_of(view: View) -> list[str] | None:
     return None
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(alone, st.sampled_from([Topology(tier=1), Topology(key="zone"), Topology(tier_name="zone")]))
 def test_a_gang_that_must_sit_in_one_domain_starts_exactly_when_one_has_room(
     cluster: Cluster, request: Topology
@@ -52,7 +53,7 @@ def test_a_gang_that_must_sit_in_one_domain_starts_exactly_when_one_has_room(
         assert any(set(seats) <= {each.name for each in zone} for zone in zones)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(alone, st.data())
 def test_a_gang_that_must_sit_in_one_hypernode_starts_exactly_when_one_has_room(
     cluster: Cluster, data: st.DataObject
@@ -74,7 +75,7 @@ def test_a_gang_that_must_sit_in_one_hypernode_starts_exactly_when_one_has_room(
         assert any(set(seats) <= set(members) for members in drawn)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(alone, st.sampled_from([None, Topology(required=False), Topology(required=False, tier=1)]))
 def test_nearness_that_is_not_required_is_no_reason_to_wait(
     cluster: Cluster, request: Topology | None
@@ -91,7 +92,7 @@ def fewest(free: list[int], count: int) -> int | None:
     return None
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc")), min_size=1, max_size=7),
     st.integers(1, 12),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from posse.engine.facts import (
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import can_place
+from tests.properties.trying import examples
 
 GPU = "nvidia.com/gpu"
 QUIET = Policy(backfill=False)
@@ -163,7 +164,7 @@ def legal(arena: Arena, victim: GroupFacts, taker: GroupFacts) -> bool:
     return victim.preemptable and victim.evictions < 3 and victim.priority < taker.priority
 
 
-@settings(deadline=None)
+@examples()
 @given(arenas())
 def test_an_eviction_pays_for_a_placement_and_nobody_ends_in_vain(arena: Arena) -> None:
     gone: set[str] = set()
@@ -207,7 +208,7 @@ def test_an_eviction_pays_for_a_placement_and_nobody_ends_in_vain(arena: Arena) 
         held += mine
 
 
-@settings(deadline=None)
+@examples()
 @given(arenas())
 def test_who_could_be_placed_by_ending_others_is(arena: Arena) -> None:
     view = arena.view()
@@ -237,7 +238,7 @@ def test_who_could_be_placed_by_ending_others_is(arena: Arena) -> None:
             assert not arena.fits(key, gone | victims, held), key
 
 
-@settings(deadline=None)
+@examples()
 @given(arenas(queues=2))
 def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
     going: set[str] = set()
@@ -266,7 +267,7 @@ def test_across_queues_nobody_goes_below_its_guarantee(arena: Arena) -> None:
         kept[taker.name] += sum(dict(shape.requests)[GPU] for shape, _ in arena.seats(decision))
 
 
-@settings(deadline=None)
+@examples()
 @given(arenas(queues=2, growing=True))
 def test_beyond_a_minimum_only_lower_priorities_end_and_what_is_kept_is_room(arena: Arena) -> None:
     gone: set[str] = set()
@@ -296,7 +297,7 @@ def test_beyond_a_minimum_only_lower_priorities_end_and_what_is_kept_is_room(are
         assert all(taken.get(r, 0) <= amount for r, amount in node.allocatable.items())
 
 
-@settings(deadline=None)
+@examples()
 @given(st.booleans().flatmap(lambda grow: arenas(queues=2, growing=grow)), st.integers(0, 2))
 def test_nothing_goes_round_in_circles(arena: Arena, linger: int) -> None:
     """Victims come back, again and again; in the end nobody is ended any more."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from posse.engine.policy import Policy
 from posse.engine.queues.sharing import fill
 from posse.engine.view import View
 from tests.properties.engine_worlds import GPU, Cluster, can_start, clusters
+from tests.properties.trying import examples
 
 POLICIES = [
     Policy(search_steps=200),
@@ -116,7 +117,7 @@ def worlds(draw: st.DrawFn, /, **like: bool | int) -> World:
     return World(Cluster(cluster.nodes, groups, cluster.pods), draw(trees()))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(worlds(), st.sampled_from(POLICIES), st.data())
 def test_no_start_exceeds_a_capability(world: World, policy: Policy, data: st.DataObject) -> None:
     view = world.view()
@@ -183,7 +184,7 @@ def guarding(draw: st.DrawFn) -> World:
     return World(Cluster(nodes, groups, cluster.pods), queues)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(guarding())
 def test_what_is_guaranteed_to_others_stays_free(world: World) -> None:
     view = world.view()
@@ -201,7 +202,7 @@ def test_what_is_guaranteed_to_others_stays_free(world: World) -> None:
             assert free >= kept or not kept, f"{free} {resource} free, {kept} guaranteed"
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(worlds(most_gangs=1, seated=False, surplus=False))
 def test_a_gang_waits_for_its_queue_only_if_the_queue_forbids_it(world: World) -> None:
     """It starts if nodes and every limit bear it, and otherwise says which does not."""
@@ -239,7 +240,7 @@ def test_a_gang_waits_for_its_queue_only_if_the_queue_forbids_it(world: World) -
         assert decision.verdict.reason is Reason.QUOTA
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.integers(0, 60),
     st.lists(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from posse.engine.decisions import Decision, Keep, Release, Start
 from posse.engine.facts import GroupFacts, Keeps, NodeFacts, PodFacts, Purpose, Shape, requests_of
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.trying import examples
 from tests.scenarios.language import check_promises, overfull
 
 GPU = "nvidia.com/gpu"
@@ -103,7 +104,7 @@ def worlds(draw: st.DrawFn) -> World:
     return world
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(worlds(), st.data())
 def test_every_successor_sits_where_the_lost_one_sat(world: World, data: st.DataObject) -> None:
     """In whatever order members are lost and come back, with restarts of the scheduler anywhere."""
@@ -130,7 +131,7 @@ def test_every_successor_sits_where_the_lost_one_sat(world: World, data: st.Data
     assert wake_at(world.view, POLICY) is None or not lost
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(worlds(), st.data())
 def test_whoever_never_comes_back_is_waited_for_only_so_long(
     world: World, data: st.DataObject
@@ -158,7 +159,7 @@ def test_whoever_never_comes_back_is_waited_for_only_so_long(
     assert world.decide() is not None
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(worlds(), st.data())
 def test_what_was_written_by_others_does_no_harm(world: World, data: st.DataObject) -> None:
     """Seats of any role on any node until any date: promises hold, and it ends."""

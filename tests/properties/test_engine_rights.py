@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.engine.cycle import cycle
@@ -22,6 +22,7 @@ from posse.engine.facts import (
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import can_place
+from tests.properties.trying import examples
 
 GPU = "nvidia.com/gpu"
 NEW = "team/new"
@@ -208,7 +209,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(nodes, due, most, kept, deep, plain, running, new)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(worlds())
 def test_who_may_take_what_it_is_due_does_and_nobody_ends_in_vain(world: World) -> None:
     decisions = list(cycle(world.view(), Policy(backfill=False), 1.0))

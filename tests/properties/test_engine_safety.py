@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from posse.engine.facts import (
 from posse.engine.policy import Policy
 from posse.engine.view import View
 from tests.properties.engine_worlds import GPU, Cluster, clusters
+from tests.properties.trying import examples
 from tests.scenarios.language import check_promises, overfull
 
 POLICY = Policy(release_after=5.0, search_steps=200)
@@ -120,13 +121,13 @@ def decide(view: View, now: float) -> list[Start]:
     return started
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(clusters(parts=True))
 def test_no_partial_gang_and_no_overcommit(cluster: Cluster) -> None:
     decide(cluster.view(), 0.0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(clusters(parts=True))
 @example(ENDED_WITH_ROOM_KEPT)
 @example(ENDED_BEFORE_A_NEWCOMER)
@@ -138,7 +139,7 @@ def test_a_second_look_at_the_same_cluster_decides_nothing(cluster: Cluster) -> 
     assert list(cycle(view, POLICY, 0.0)) == []
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(clusters(parts=True), st.data())
 def test_promises_hold_while_the_cluster_changes(cluster: Cluster, data: st.DataObject) -> None:
     view = cluster.view()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from posse.engine.facts import (
 from posse.engine.fit.hypernodes import HyperNodeFacts, Membership
 from posse.engine.policy import Policy
 from posse.engine.view import View
+from tests.properties.trying import examples
 from tests.scenarios.language import check_promises, overfull
 
 GPU = "nvidia.com/gpu"
@@ -227,7 +228,7 @@ class Walk:
         self.decide()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.randoms(use_true_random=False), st.integers(3, 20))
 def test_every_promise_holds_at_every_step(random: Random, steps: int) -> None:
     walk = Walk(random)
