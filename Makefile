@@ -3,8 +3,8 @@
 
 BIN = .venv/bin
 PY = $(BIN)/python
-# One worker per core, but never fewer than two: many tests wait for processes, not for a core.
-WORKERS = $(shell $(PY) -c 'import os; print(max(2, min(8, os.cpu_count() or 2)))')
+# One worker more than there are cores: many tests wait for processes, not for a core.
+WORKERS = $(shell $(PY) -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 
 .PHONY: help setup demo test test-kubernetes test-peers test-tools check format lock generate bench clean
 

@@ -128,7 +128,7 @@ class Story:
 quotas = st.sampled_from([None, None, 4])
 
 
-@examples(400)
+@examples(200)
 @given(sizes, st.lists(jobs, min_size=2, max_size=9), quotas)
 def test_nobody_starts_later_than_it_was_told_when_all_end_as_they_said(
     nodes: list[tuple[int, int, str]], work: list[Job], quota: int | None
@@ -136,7 +136,7 @@ def test_nobody_starts_later_than_it_was_told_when_all_end_as_they_said(
     Story(nodes, work, POLICY, quota).run()
 
 
-@examples(200)
+@examples(100)
 @given(sizes, st.lists(jobs, min_size=2, max_size=9))
 def test_whoever_fits_on_empty_nodes_has_started_in_the_end(
     nodes: list[tuple[int, int, str]], work: list[Job]
@@ -153,7 +153,7 @@ def replace_arrival(job: Job) -> Job:
     return Job(0, job.workers, job.gpus, job.cores, job.lasts, job.near)
 
 
-@examples(300)
+@examples(150)
 @given(clusters(), st.data())
 def test_promises_hold_with_reservations_while_the_cluster_changes(
     cluster: Cluster, data: st.DataObject

@@ -39,7 +39,7 @@ def events(draw: st.DrawFn) -> tuple[str, object]:
             return "set_pod", facts
 
 
-@examples(300)
+@examples(150)
 @given(st.lists(events(), max_size=25))
 def test_a_recount_equals_the_columns(happened: list[tuple[str, object]]) -> None:
     view = View()
@@ -86,7 +86,7 @@ def plan(cluster: Cluster, order: list[int]) -> list[str]:
     return [repr(each) for now in (0.0, 100.0) for each in cycle(view, policy, now)]
 
 
-@examples(200)
+@examples(100)
 @given(clusters(), st.randoms(use_true_random=False))
 def test_equal_facts_in_any_order_give_an_equal_plan(cluster: Cluster, chance: object) -> None:
     order = list(range(len(cluster.events)))

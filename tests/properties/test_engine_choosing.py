@@ -39,7 +39,7 @@ def ways(seats: list[int], count: int) -> Iterator[tuple[int, ...]]:
             return
 
 
-@examples(300)
+@examples(150)
 @given(choices())
 def test_the_fewest_nodes_and_of_those_the_smallest_then_the_fullest(
     choice: tuple[list[int], list[int], int],
@@ -62,7 +62,7 @@ def test_the_fewest_nodes_and_of_those_the_smallest_then_the_fullest(
         assert mine == best
 
 
-@examples(300)
+@examples(150)
 @given(choices(), st.booleans())
 def test_one_by_one_and_all_at_once_the_same_nodes_are_taken(
     choice: tuple[list[int], list[int], int], known: bool

@@ -196,14 +196,14 @@ def started(world: World) -> Start | None:
 # -- properties --------------------------------------------------------------------------------
 
 
-@examples(300)
+@examples(150)
 @given(worlds())
 def test_a_gang_of_one_role_starts_exactly_when_it_can(world: World) -> None:
     assume(not overfull(world))
     assert (started(world) is not None) == can_start(world)
 
 
-@examples(200)
+@examples(100)
 @given(worlds(roles=2))
 def test_a_gang_of_two_roles_starts_only_where_it_may(world: World) -> None:
     """Each pod is admitted in some order after those before it."""
@@ -227,7 +227,7 @@ def test_a_gang_of_two_roles_starts_only_where_it_may(world: World) -> None:
     assert in_some_order(seats(world), left)
 
 
-@examples(200)
+@examples(100)
 @given(worlds(roles=2))
 def test_a_gang_of_two_roles_that_can_start_role_by_role_does(world: World) -> None:
     assume(not overfull(world))
@@ -248,7 +248,7 @@ def _can_start_in(world: World, order: list[PodFacts]) -> bool:
     return some(seats(world), 0)
 
 
-@examples(300)
+@examples(150)
 @given(worlds(simple=True))
 def test_one_pass_and_pod_by_pod_agree(world: World) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -51,7 +51,7 @@ def domains(places: Sequence[Place], tier: int) -> list[list[int]]:
     return list(found.values())
 
 
-@examples(400)
+@examples(200)
 @given(
     st.lists(places, min_size=1, max_size=9),
     st.lists(st.tuples(asked, st.booleans()), min_size=1, max_size=8),
@@ -90,7 +90,7 @@ def test_a_gang_starts_exactly_when_a_domain_of_its_tier_has_room(
             free[row] -= gpus
 
 
-@examples(200)
+@examples(100)
 @given(
     st.lists(places, min_size=2, max_size=8),
     st.lists(st.tuples(st.integers(0, 7), places), max_size=8),
@@ -111,7 +111,7 @@ def test_seats_of_domains_follow_nodes_that_change(
         view.validate()
 
 
-@examples(300)
+@examples(150)
 @given(
     st.lists(st.integers(0, 3), min_size=2, max_size=7),
     st.lists(st.sets(st.integers(0, 6), min_size=1), min_size=1, max_size=5),

@@ -39,7 +39,7 @@ def start_of(view: View) -> list[str] | None:
     return None
 
 
-@examples(300)
+@examples(150)
 @given(alone, st.sampled_from([Topology(tier=1), Topology(key="zone"), Topology(tier_name="zone")]))
 def test_a_gang_that_must_sit_in_one_domain_starts_exactly_when_one_has_room(
     cluster: Cluster, request: Topology
@@ -53,7 +53,7 @@ def test_a_gang_that_must_sit_in_one_domain_starts_exactly_when_one_has_room(
         assert any(set(seats) <= {each.name for each in zone} for zone in zones)
 
 
-@examples(300)
+@examples(150)
 @given(alone, st.data())
 def test_a_gang_that_must_sit_in_one_hypernode_starts_exactly_when_one_has_room(
     cluster: Cluster, data: st.DataObject
@@ -75,7 +75,7 @@ def test_a_gang_that_must_sit_in_one_hypernode_starts_exactly_when_one_has_room(
         assert any(set(seats) <= set(members) for members in drawn)
 
 
-@examples(300)
+@examples(150)
 @given(alone, st.sampled_from([None, Topology(required=False), Topology(required=False, tier=1)]))
 def test_nearness_that_is_not_required_is_no_reason_to_wait(
     cluster: Cluster, request: Topology | None
@@ -92,7 +92,7 @@ def fewest(free: list[int], count: int) -> int | None:
     return None
 
 
-@examples(400)
+@examples(200)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc")), min_size=1, max_size=7),
     st.integers(1, 12),

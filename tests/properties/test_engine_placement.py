@@ -23,20 +23,20 @@ def starts(cluster: Cluster) -> bool:
     return any(isinstance(each, Start) for each in cycle(cluster.view(), THOROUGH, 0.0))
 
 
-@examples(400)
+@examples(200)
 @given(clusters(most_gangs=1, most_roles=1, seated=False, announced=False))
 def test_a_gang_of_one_role_starts_exactly_when_it_fits(cluster: Cluster) -> None:
     assert starts(cluster) == can_start(cluster)
 
 
-@examples(400)
+@examples(200)
 @given(clusters(most_gangs=1, most_roles=2, most_nodes=4, seated=False))
 def test_a_gang_of_several_roles_starts_exactly_when_it_fits(cluster: Cluster) -> None:
     assume(len(cluster.pods) <= 7)
     assert starts(cluster) == can_start(cluster)
 
 
-@examples(400)
+@examples(200)
 @given(clusters(most_gangs=1, most_roles=2, most_nodes=4, seated=False))
 def test_the_search_alone_finds_a_placement_exactly_when_there_is_one(cluster: Cluster) -> None:
     assume(len(cluster.pods) <= 7)
@@ -54,7 +54,7 @@ def check_room(view: View) -> None:
     assert (columns.used + columns.held <= columns.allocatable).all()
 
 
-@examples(200)
+@examples(100)
 @given(clusters(seated=True), st.integers(0, 3), st.data())
 def test_rolling_back_restores_the_columns_exactly(
     cluster: Cluster, depth: int, data: st.DataObject
@@ -89,7 +89,7 @@ def _seat_some(view: View, data: st.DataObject) -> None:
     view.hold(member.seating, Seats(np.array([row], np.intp), np.ones(1, np.int64)))
 
 
-@examples(300)
+@examples(150)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(1, 30))
 def test_the_fewest_nodes_are_used(free: list[int], count: int) -> None:
     from tests.scenarios.language import gang, node

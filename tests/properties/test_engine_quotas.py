@@ -117,7 +117,7 @@ def worlds(draw: st.DrawFn, /, **like: bool | int) -> World:
     return World(Cluster(cluster.nodes, groups, cluster.pods), draw(trees()))
 
 
-@examples(300)
+@examples(150)
 @given(worlds(), st.sampled_from(POLICIES), st.data())
 def test_no_start_exceeds_a_capability(world: World, policy: Policy, data: st.DataObject) -> None:
     view = world.view()
@@ -184,7 +184,7 @@ def guarding(draw: st.DrawFn) -> World:
     return World(Cluster(nodes, groups, cluster.pods), queues)
 
 
-@examples(300)
+@examples(150)
 @given(guarding())
 def test_what_is_guaranteed_to_others_stays_free(world: World) -> None:
     view = world.view()
@@ -202,7 +202,7 @@ def test_what_is_guaranteed_to_others_stays_free(world: World) -> None:
             assert free >= kept or not kept, f"{free} {resource} free, {kept} guaranteed"
 
 
-@examples(300)
+@examples(150)
 @given(worlds(most_gangs=1, seated=False, surplus=False))
 def test_a_gang_waits_for_its_queue_only_if_the_queue_forbids_it(world: World) -> None:
     """It starts if nodes and every limit bear it, and otherwise says which does not."""
@@ -240,7 +240,7 @@ def test_a_gang_waits_for_its_queue_only_if_the_queue_forbids_it(world: World) -
         assert decision.verdict.reason is Reason.QUOTA
 
 
-@examples(500)
+@examples(250)
 @given(
     st.integers(0, 60),
     st.lists(

@@ -104,7 +104,7 @@ def worlds(draw: st.DrawFn) -> World:
     return world
 
 
-@examples(200)
+@examples(100)
 @given(worlds(), st.data())
 def test_every_successor_sits_where_the_lost_one_sat(world: World, data: st.DataObject) -> None:
     """In whatever order members are lost and come back, with restarts of the scheduler anywhere."""
@@ -131,7 +131,7 @@ def test_every_successor_sits_where_the_lost_one_sat(world: World, data: st.Data
     assert wake_at(world.view, POLICY) is None or not lost
 
 
-@examples(200)
+@examples(100)
 @given(worlds(), st.data())
 def test_whoever_never_comes_back_is_waited_for_only_so_long(
     world: World, data: st.DataObject

@@ -209,7 +209,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(nodes, due, most, kept, deep, plain, running, new)
 
 
-@examples(300)
+@examples(150)
 @given(worlds())
 def test_who_may_take_what_it_is_due_does_and_nobody_ends_in_vain(world: World) -> None:
     decisions = list(cycle(world.view(), Policy(backfill=False), 1.0))

@@ -121,13 +121,13 @@ def decide(view: View, now: float) -> list[Start]:
     return started
 
 
-@examples(300)
+@examples(150)
 @given(clusters(parts=True))
 def test_no_partial_gang_and_no_overcommit(cluster: Cluster) -> None:
     decide(cluster.view(), 0.0)
 
 
-@examples(200)
+@examples(100)
 @given(clusters(parts=True))
 @example(ENDED_WITH_ROOM_KEPT)
 @example(ENDED_BEFORE_A_NEWCOMER)
@@ -139,7 +139,7 @@ def test_a_second_look_at_the_same_cluster_decides_nothing(cluster: Cluster) -> 
     assert list(cycle(view, POLICY, 0.0)) == []
 
 
-@examples(300)
+@examples(150)
 @given(clusters(parts=True), st.data())
 def test_promises_hold_while_the_cluster_changes(cluster: Cluster, data: st.DataObject) -> None:
     view = cluster.view()
