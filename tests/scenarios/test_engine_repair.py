@@ -647,3 +647,20 @@ def test_a_gang_let_go_is_not_first_in_line_with_its_next_pods() -> None:
     arrives(thief())(view)
     (start,) = decided(view, 6.0 + HOLD)
     assert isinstance(start, Start) and start.gang == "team/thief"
+
+
+@pytest.mark.parametrize("read", [(0, 1), (1, 0)])
+def test_whose_seat_is_kept_does_not_hang_on_who_was_read_first(read: tuple[int, int]) -> None:
+    """Two go from drained nodes and one is missed: the seat of the elder, wherever that was."""
+    drained = [node(name, gpus=1, cordoned=True) for name in "bc"]
+    scenario(
+        f"read in this order: {read}",
+        nodes=[node(name, gpus=1) for name in "abc"],
+        gangs=[gang("train", workers=3, least=2, gpus=1, on=["c", "b", "a"])],
+        then=[
+            Turn(
+                [arrives(*drained), goes(*(f"train-worker-{at}" for at in read))],
+                [keeps("train", ("worker", "c")), incomplete("train")],
+            )
+        ],
+    ).play()

@@ -42,7 +42,7 @@ def vacant(view: View, gang: Gang, taken: Iterable[tuple[str, str]] = ()) -> lis
         elif vacancy.role not in announced:
             left.append(vacancy)
     missing = gang.missing
-    for member in gang.members.values():
+    for member in sorted(gang.members.values(), key=lambda member: member.order):
         if not member.going or member.row == NOWHERE or member.leaving:
             continue
         if member.facts.role in announced:
