@@ -412,6 +412,47 @@ TOGETHER = [
         ],
         expect=taken("new", "a1", "b0"),
     ),
+    Scenario(
+        "what one borrowed beyond what it is said to deserve goes to whom it is due by weight",
+        nodes=nodes(1, gpus=4),
+        queues=[queue("prod", deserved=2), queue("x"), queue("idle"), queue("asleep")],
+        gangs=[
+            *(small(f"p{at}", "prod") for at in range(4)),
+            gang("new", workers=1, gpus=2, queue="x"),
+        ],
+        expect=taken("new", "p0", "p1"),
+    ),
+    Scenario(
+        "who deserves nothing keeps nothing that is due to another by weight",
+        nodes=nodes(1, gpus=4),
+        queues=[queue("spare", deserved=0), queue("a")],
+        gangs=[
+            *(small(f"a{at}", "a") for at in range(3)),
+            small("s", "spare"),
+            gang("new", workers=1, gpus=1, queue="a"),
+        ],
+        expect=taken("new", "s"),
+    ),
+    Scenario(
+        "what is guaranteed is had back, too, though the borrower ends whole",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("a", guarantee=4), queue("b")],
+        gangs=[
+            gang("long", workers=8, on=["node-0"] * 8, gpus=1, queue="b", facts={"began": -10.0}),
+            gang("new", workers=4, gpus=1, queue="a"),
+        ],
+        expect=[evicts("new", {"long": 8}), waits("new", reason=RESERVED), ended("long")],
+    ),
+    Scenario(
+        "beyond what is guaranteed nobody insists",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("a", guarantee=2), queue("b")],
+        gangs=[
+            gang("long", workers=8, on=["node-0"] * 8, gpus=1, queue="b", facts={"began": -10.0}),
+            gang("new", workers=4, gpus=1, queue="a"),
+        ],
+        expect=[waits("new")],
+    ),
 ]
 
 

@@ -59,6 +59,31 @@ def incomplete(name: str, because: str = "") -> Expectation:
 
 KEPT = [
     scenario(
+        "the seat of who leads is kept for it, whoever else waits",
+        nodes=nodes(1, gpus=5),
+        gangs=[
+            gang(
+                "train",
+                roles={"ps": (1, shape(gpus=4)), "worker": (3, shape(gpus=1))},
+                on=["node-0", "node-0"],
+                least=2,
+                started=True,
+                facts={"role_minimums": (("ps", 1), ("worker", 1)), "ran_with": 2},
+            )
+        ],
+        expect=[waits("train", because="beyond its minimum")],
+        then=[
+            Turn(
+                [ends("train-ps-0"), arrives(gang("thief", workers=1, gpus=3))],
+                [keeps("train", ("ps", "node-0")), incomplete("train"), waits("thief")],
+            ),
+            Turn(
+                [arrives(member("train", "ps-0", role="ps", gpus=4))],
+                [starts("train", 1), keeps("train"), waits("train", because="beyond its minimum")],
+            ),
+        ],
+    ),
+    scenario(
         "a lost member's seat is kept before its successor exists, and is its successor's",
         nodes=nodes(3, gpus=1),
         gangs=[trains()],

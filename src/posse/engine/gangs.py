@@ -412,9 +412,12 @@ class Gang:
     @property
     def need(self) -> int:
         """Waiting members that must be seated together: its minimum, and whoever was announced."""
-        if self.muster.squads is not None:
+        muster = self.muster
+        if muster.squads is not None:
             return len(self.needed())
-        return min(len(self.muster.waiting), self.short + len(self.awaited()))
+        # Whoever waits is nobody's stand-in in a role that misses a pod.
+        short = max(0, self.short - sum(muster.missing.values())) if muster.missing else self.short
+        return min(len(muster.waiting), short + len(self.awaited()))
 
     @property
     def bid(self) -> int:

@@ -352,10 +352,11 @@ class QueueTree(Ceilings):
                 return False
             theirs, mine = self._branches(giver, name)
             contested = (lost[giver] > 0) & (amounts > 0)
-            if insists and self._promised(mine[-1], contested):
+            top, against = theirs[-1], mine[-1]
+            with_it = used[against.row] + amounts
+            if insists and self._promised(against, with_it, contested):
                 continue
-            has = self._fullness(theirs[-1], used[theirs[-1].row], contested)
-            if has < self._fullness(mine[-1], used[mine[-1].row] + amounts, contested):
+            if self._is_poorer(top, used[top.row], against, with_it, contested):
                 return False
         return True
 
@@ -372,7 +373,7 @@ class QueueTree(Ceilings):
 
         Never below what is guaranteed. To a queue of higher priority down to that; to others only
         where it uses more than its due of what is asked for, and not so that it is left poorer of
-        that than the taker, unless that one `insists` on what it is said to deserve.
+        that than the taker, unless that one `insists` on what is promised to it.
         """
         path, rival = self._branches(name, taker)
         if not path or not rival:
@@ -392,24 +393,40 @@ class QueueTree(Ceilings):
             after = used[each.row] - amounts
             if each.facts.guarantee and (lost & (after < self._kept[each.row])).any():
                 return False
-        if not equals or taking is None or (insists and self._promised(against, contested)):
+        if not equals or taking is None:
             return True
-        left = self._fullness(top, used[top.row] - amounts, contested)
-        return left >= self._fullness(against, used[against.row] + taking, contested)
+        left, with_it = used[top.row] - amounts, used[against.row] + taking
+        if insists and self._promised(against, with_it, contested):
+            return True
+        return not self._is_poorer(top, left, against, with_it, contested)
 
     def may_insist(self, name: str, giver: str) -> bool:
-        """Whether the queue is said to deserve anything beside the other."""
+        """Whether anything is promised to the queue beside the other."""
         mine, theirs = self._branches(name, giver)
-        return bool(mine and theirs and mine[-1].facts.deserved)
+        if not mine or not theirs:
+            return False
+        return bool(mine[-1].facts.deserved or mine[-1].facts.guarantee)
 
-    def _promised(self, queue: Queue, contested: Flags) -> bool:
-        """Whether it is said what the queue deserves of any of these resources."""
-        return any(contested[self._columns.column_of(name)] for name, _ in queue.facts.deserved)
+    def _promised(self, queue: Queue, with_it: Ints, contested: Flags) -> bool:
+        """Whether it is said what the queue deserves of any of these resources, or so much of one
+        is guaranteed to it."""
+        column_of = self._columns.column_of
+        if any(contested[column_of(name)] for name, _ in queue.facts.deserved):
+            return True
+        said = [(column_of(name), amount) for name, amount in queue.facts.guarantee]
+        return any(contested[column] and with_it[column] <= amount for column, amount in said)
 
     def akin(self, name: str, other: str) -> bool:
         """Whether both are part of one queue, or one and the same."""
         mine, _ = self._branches(name, other)
         return not mine or mine[-1].parent is not self._top
+
+    def _is_poorer(self, queue: Queue, left: Ints, other: Queue, with_it: Ints, of: Flags) -> bool:
+        """Whether with so much left of these resources the queue has less than is due to it, and
+        less of that than the other has of its own."""
+        if not (of & (left < self.deserved(queue.name))).any():
+            return False
+        return self._fullness(queue, left, of) < self._fullness(other, with_it, of)
 
     def _fullness(self, queue: Queue, used: Ints, of: Flags) -> float:
         """The largest part of its entitlement that so much is, of any of these resources."""
