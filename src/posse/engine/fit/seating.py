@@ -41,10 +41,11 @@ class Seats:
         return Seats(np.array([row], np.intp), np.ones(1, np.int64))
 
     @staticmethod
-    def at(rows: Sequence[int]) -> Seats:
+    def at(rows: Sequence[int] | Rows) -> Seats:
         """One seat on each of these rows, however often they are named."""
-        distinct, counts = np.unique(np.array(rows, np.intp), return_counts=True)
-        return Seats(distinct, counts.astype(np.int64))
+        counts = np.bincount(np.asarray(rows, np.intp))
+        distinct: Rows = counts.nonzero()[0]
+        return Seats(distinct, counts[distinct].astype(np.int64))
 
     def each(self) -> list[int]:
         """One row per seat."""

@@ -53,8 +53,7 @@ def search(view: View, demands: list[Demand], need: int, steps: int) -> tuple[Fo
         nodes.setdefault(hunt.after(at, each), []).append(row)
     for demand, rows in found.items():
         take = view.hold if demand.announced else view.take
-        distinct, counts = np.unique(np.array(rows, np.intp), return_counts=True)
-        take(demand.seating, Seats(distinct, counts.astype(np.int64)))
+        take(demand.seating, Seats.at(rows))
     return found, True
 
 
@@ -99,8 +98,7 @@ class _Hunt:
         columns = _columns(self.demands)
         self.asks: list[tuple[int, ...]] = []
         for demand in self.demands:
-            seating = demand.seating
-            amounts = dict(zip(seating.columns.tolist(), seating.amounts.tolist(), strict=True))
+            amounts = dict(demand.seating.pairs)
             self.asks.append(tuple(amounts.get(column, 0) for column in columns))
         # Waiting members the demands after each one could still seat.
         self.later = [

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from posse.engine.columns import Ints, Rows
+from posse.engine.columns import Ints
 from posse.engine.fit.seating import Seating, Seats
 from posse.engine.gangs import Gang, Member
 from posse.engine.placement.placing import Placement, seat
@@ -45,8 +45,9 @@ class Pile:
         end = self._ends[length]
         rows, which = self._rows[:end], self._which[:end]
         for number, seating in enumerate(self._seatings):
-            for seats in _seats(rows[which == number]):
-                yield seating, seats
+            here = rows[which == number]
+            if len(here):
+                yield seating, Seats.at(here)
 
 
 class Trials:
@@ -127,8 +128,7 @@ class Trials:
         for member in _ended(units):
             rows.setdefault(member.seating, []).append(member.row)
         for seating, at in rows.items():
-            for seats in _seats(np.array(at, np.intp)):
-                self._view.take(seating, seats, sign)
+            self._view.take(seating, Seats.at(at), sign)
         self._settle(units, [unit for unit in units if unit.holds], sign)
 
     def _settle(self, units: Sequence[Unit], holders: Sequence[Unit], sign: int) -> None:
@@ -173,10 +173,3 @@ def _ended(units: Sequence[Unit]) -> list[Member]:
     for unit in units:
         members.update((member.facts.uid, member) for member in unit.adds)
     return list(members.values())
-
-
-def _seats(rows: Rows) -> Iterator[Seats]:
-    if len(rows):
-        counts = np.bincount(rows)
-        at = np.flatnonzero(counts)
-        yield Seats(at, counts[at].astype(np.int64))

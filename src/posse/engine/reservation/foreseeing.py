@@ -7,7 +7,6 @@ that is not ours, but has devices. Others that are not ours belong to the nodes,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,17 +126,19 @@ class Timeline:
         """Inside a tentative statement: all who end by then are gone."""
         self._view.columns.see_off()
         for group in self._groups:
-            for seats in _seats(group.before(date)):
-                self._view.take(group.seating, seats, -1)
+            self._see_off(group.seating, group.before(date))
         self._give_back(date)
 
     def drain(self, rows: NDArray[np.bool_]) -> None:
         """Inside a tentative statement: all who sit on these rows are gone."""
         self._view.columns.see_off(rows)
         for group in self._groups:
-            for seats in _seats(group.rows[rows[group.rows]]):
-                self._view.take(group.seating, seats, -1)
+            self._see_off(group.seating, group.rows[rows[group.rows]])
         self._give_back(NEVER)
+
+    def _see_off(self, seating: Seating, rows: Rows) -> None:
+        if len(rows):
+            self._view.take(seating, Seats.at(rows), -1)
 
     def given_back(self, queue: str, date: float) -> Ints:
         """How much of the queue's own use has ended by then."""
@@ -240,10 +241,3 @@ def room_of(view: View, placement: Placement) -> Shadow:
         amounts[seating.columns] += seating.amounts
     rows = np.array(sorted(taken), np.intp)
     return Shadow(rows, np.array([taken[row] for row in rows.tolist()], np.int64))
-
-
-def _seats(rows: Rows) -> Iterator[Seats]:
-    if len(rows):
-        counts = np.bincount(rows)
-        distinct = np.flatnonzero(counts)
-        yield Seats(distinct, counts[distinct].astype(np.int64))
