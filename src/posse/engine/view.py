@@ -402,12 +402,18 @@ class View:
         """What those take of each queue who are on their way out; nobody may change it."""
         going = self._going.known((self.columns.clock, self.tree.clock))
         if self.departing and not going:
-            for member in self.departing.values():
-                gang = self.gangs.get(member.facts.gang or "")
-                if gang is not None and gang.facts is not None:
-                    queue, one = gang.facts.queue, member.seating.vector()
-                    going[queue] = going[queue] + one if queue in going else one
+            going.update(self.by_queue(self.departing.values()))
         return going
+
+    def by_queue(self, members: Iterable[Member]) -> dict[str, Ints]:
+        """What these take of each queue."""
+        taken: dict[str, Ints] = {}
+        for member in members:
+            gang = self.gangs.get(member.facts.gang or "")
+            if gang is not None and gang.facts is not None:
+                queue, one = gang.facts.queue, member.seating.vector()
+                taken[queue] = taken[queue] + one if queue in taken else one
+        return taken
 
     def rows_of(self, gang: Gang) -> Rows:
         """Where the gang sits."""

@@ -47,9 +47,7 @@ class Rights:
         for queue, gone in self.view.going().items():
             self.lose(used, queue, gone)
         for hold in self._holds:
-            kept = np.zeros(self.width, np.int64)
-            kept[hold.seating.columns] = hold.seating.amounts
-            self.lose(used, self.queue, kept)
+            self.lose(used, self.queue, hold.seating.vector())
         return used
 
     def claim(self, amounts: Ints, *, insists: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
@@ -143,7 +143,7 @@ class Trials:
         """These are not there (or are again), for queues and for those who mind their company."""
         view = self._view
         if self._limited:
-            for queue, amounts in by_queue(view, members).items():
+            for queue, amounts in view.by_queue(members).items():
                 self._charge(queue, amounts, sign)
         if self._social:
             for member in members:
@@ -152,19 +152,6 @@ class Trials:
     def _charge(self, queue: str, amounts: Ints, sign: int) -> None:
         if self._limited and amounts.any():
             self._view.tree.charge(queue, sign * amounts)
-
-
-def by_queue(view: View, members: Iterable[Member]) -> dict[str, Ints]:
-    """What these take of each queue."""
-    taken: dict[str, Ints] = {}
-    for member in members:
-        gang = view.gangs.get(member.facts.gang or "")
-        if gang is not None and gang.facts is not None:
-            queue = gang.facts.queue
-            if queue not in taken:
-                taken[queue] = np.zeros(view.columns.width, np.int64)
-            taken[queue][member.seating.columns] += member.seating.amounts
-    return taken
 
 
 def _ended(units: Sequence[Unit]) -> list[Member]:

@@ -227,8 +227,7 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
     wanting = [demand for demand in demands if not demand.announced and demand.most]
     denied = [demand for demand in wanting if not budget.seats(demand)]
     for demand in denied:
-        one = np.zeros_like(budget.left)
-        one[demand.seating.columns] = demand.seating.amounts
+        one = demand.seating.vector()
         over = budget.over(one)
         if over is None:
             continue

@@ -7,7 +7,6 @@ import numpy as np
 from posse.engine.columns import Ints, Rows, Use
 from posse.engine.decisions import Keep
 from posse.engine.facts import Keeps, Purpose
-from posse.engine.fit.seating import Seating
 from posse.engine.gangs import Gang
 from posse.engine.placement.placing import Placement
 from posse.engine.policy import Policy
@@ -147,15 +146,8 @@ def _drained(
                 holds = [hold for hold in other.holds if drained[hold.row]]
                 view.let_go(holds)
                 for hold in holds:
-                    view.tree.charge(other.facts.queue, -_amounts(view, hold.seating))
+                    view.tree.charge(other.facts.queue, -hold.seating.vector())
         return fits(view, gang, policy)
-
-
-def _amounts(view: View, seating: Seating) -> Ints:
-    """What one pod asks, over all columns."""
-    amounts: Ints = np.zeros(view.columns.width, np.int64)
-    amounts[seating.columns] = seating.amounts
-    return amounts
 
 
 def _still_good(view: View, held: Reservation, policy: Policy, timeline: Timeline) -> bool:
