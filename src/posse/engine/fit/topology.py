@@ -221,18 +221,15 @@ class Tiers:
     def set_hypernode(self, facts: HyperNodeFacts) -> None:
         if self._drawn.facts.get(facts.name) != facts:
             self._drawn.facts[facts.name] = facts
-            self.redrawn += 1
-            self._forget()
+            self._redraw()
 
     def remove_hypernode(self, name: str) -> None:
         if self._drawn.facts.pop(name, None) is not None:
-            self.redrawn += 1
-            self._forget()
+            self._redraw()
 
-    def _forget(self) -> None:
-        self._levels.clear()
-        self._labels.clear()
-        self._orders.clear()
+    def _redraw(self) -> None:
+        self.redrawn += 1
+        self._forget()
         self._columns.alter()
 
     # -- what there is -----------------------------------------------------------------------
@@ -303,9 +300,12 @@ class Tiers:
         seen.extend([None] * (len(nodes) - len(seen)))
         self._seen = list(nodes)
         if (self._levels or self._labels) and any(_moved(seen[row], nodes[row]) for row in rows):
-            self._levels.clear()
-            self._labels.clear()
-            self._orders.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._levels.clear()
+        self._labels.clear()
+        self._orders.clear()
 
     def _nodes(self) -> Iterable[tuple[int, NodeFacts]]:
         """In the order of their names."""

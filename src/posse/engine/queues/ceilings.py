@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.engine.columns import Columns, Ints
 from posse.engine.fit.totals import Totals
@@ -16,6 +17,8 @@ from posse.engine.queues.ledgers import Ledger
 from posse.engine.queues.lineages import Queue
 from posse.engine.queues.moments import Moment
 from posse.engine.resources import gravity
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,7 @@ class Ceilings(Ledger):
         if not np.count_nonzero(over):
             return None
         total = self._totals.total()
-        names = [name for name, column in self._columns.column.items() if over[column]]
-        resource = min(names, key=gravity)
-        column = self._columns.column[resource]
+        resource, column = self._gravest(over)
         wanted, there = int(asked[column]), [0, *kept[:, column].tolist()]
         found = [
             Ceiling(resource, wanted, int(self._most[each.row, column]), aside, each)
@@ -69,6 +70,12 @@ class Ceilings(Ledger):
         # Of equals the nearest one is to be spoken of.
         lowest = min(found, key=lambda each: each.most)
         return self._with_keepers(queue, lowest, column) if lowest.kept else lowest
+
+    def _gravest(self, over: Flags) -> tuple[str, int]:
+        """Of these resources the one that people should hear of first, and its column."""
+        names = [name for name, column in self._columns.column.items() if over[column]]
+        resource = min(names, key=gravity)
+        return resource, self._columns.column[resource]
 
     def _most_of(self, queue: Queue) -> tuple[Ints, Ints]:
         """The ceiling; and inside of each queue above, what is kept there for others."""

@@ -15,9 +15,9 @@ from posse.engine.gangs import Gang
 from posse.engine.placement.demands import Demand
 from posse.engine.placement.searching import Found
 from posse.engine.placement.shortfalls import Quota, Shortfall
+from posse.engine.queues.ceilings import Flags
 from posse.engine.queues.limits import Limit
 from posse.engine.queues.lineages import Queue
-from posse.engine.queues.tree import Flags
 from posse.engine.resources import count
 from posse.engine.verdicts.allowing import never, not_now
 from posse.engine.view import View

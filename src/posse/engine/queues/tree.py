@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from posse.engine.columns import Columns, Ints
 from posse.engine.facts import Requests
 from posse.engine.gangs import Amounts
-from posse.engine.queues.ceilings import Ceilings
+from posse.engine.queues.ceilings import Ceilings, Flags
 from posse.engine.queues.ledgers import UNLIMITED
 from posse.engine.queues.limits import Bounds, Limit
 from posse.engine.queues.lineages import Queue, branches
 from posse.engine.queues.moments import Moment
 from posse.engine.queues.sharing import fill
-from posse.engine.resources import gravity
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +86,6 @@ class QueueTree(Ceilings):
             room = min(room, left - kept)
         return min(room, self._totals.free().item(column) - kept) if kept > 0 else room
 
-    def total(self) -> Ints:
-        """What the nodes that take pods have in all."""
-        return self._totals.total()
-
     def binds(self, name: str) -> bool:
         """Whether anything limits the queue at all."""
         return bool(self.queue(name).limited or self._guaranteed)
@@ -129,11 +122,6 @@ class QueueTree(Ceilings):
                     if sibling is not each and lacks > 0
                 ]
         return bounds
-
-    def _gravest(self, over: Flags) -> tuple[str, int]:
-        names = [r for r, column in self._columns.column.items() if over[column]]
-        resource = min(names, key=gravity)
-        return resource, self._columns.column[resource]
 
     def _kept_inside(self, queue: Queue) -> Ints:
         """What is kept, inside of each queue above this one, for others than it and its own."""

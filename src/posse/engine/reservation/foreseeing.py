@@ -55,7 +55,6 @@ class Timeline:
     """Who sits where until when, as things are now."""
 
     def __init__(self, view: View, now: float) -> None:
-        self.now = now
         self._view = view
         self._ends = [(gang, end_of(gang, now)) for gang in view.running()]
         foreign = view.neighbours.foreign.values()
