@@ -15,6 +15,7 @@ import msgspec
 
 from posse.engine.decisions import Evict, Release, Seat
 from posse.engine.policy import Policy
+from posse.engine.resources import count
 from posse.objects.groups import PodGroup
 from posse.objects.kinds import POD
 from posse.objects.pods import Pod
@@ -140,7 +141,7 @@ class Outcomes:
             return
         longer = min(rounds - _REBUFFS, _LONGER)
         pause = self._world.jitter(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**longer))
-        why = f"nodes have turned {_counted(muster.rebuffs, 'pod')} of it away, and are tried again"
+        why = f"nodes have turned {count(muster.rebuffs, 'pod')} of it away, and are tried again"
         self._inbox.post(lambda: self._withhold(gang, why, None, pause))
 
     def started(self, gang: str, seats: Sequence[Seat]) -> None:
@@ -152,7 +153,7 @@ class Outcomes:
             self._tell(gang, SCHEDULED, message, warning=False)
             return
         nodes = len({seat.node for seat in seats})
-        message = f"bound {_counted(len(seats), 'pod')} to {_counted(nodes, 'node')}"
+        message = f"bound {count(len(seats), 'pod')} to {count(nodes, 'node')}"
         self._tell(gang, SCHEDULED, message, warning=False)
 
     def released(self, gang: str, why: str) -> None:
@@ -166,14 +167,14 @@ class Outcomes:
             went = sum(1 for uid, _ in victim.pods if uid not in stay)
             ended += went
             if went:
-                message = f"{_counted(went, 'pod')} {victim.why}"
+                message = f"{count(went, 'pod')} {victim.why}"
                 self._tell(victim.gang, PREEMPTED, message, warning=True)
         whose = ", ".join(victim.gang for victim in decision.victims[:3])
         if len(decision.victims) > 3:
             whose += f" and {len(decision.victims) - 3} more"
-        message = f"ended {_counted(ended, 'pod')} of {whose} to start"
+        message = f"ended {count(ended, 'pod')} of {whose} to start"
         if left:
-            message += f"; {_counted(len(left), 'pod')} stayed: {why}"
+            message += f"; {count(len(left), 'pod')} stayed: {why}"
         self._tell(decision.gang, PREEMPTS, message, warning=bool(left))
 
     def forget(self, gang: str) -> None:
@@ -202,7 +203,3 @@ class Outcomes:
             self._events.record(muster.group, reason, message, warning=warning, kind=muster.kind)
         elif (member := muster.first) is not None:
             self._events.record(member.pod, reason, message, warning=warning, kind=POD)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -14,7 +14,7 @@ from posse.engine.facts import Constraints, NodeFacts, Taint
 _CORDON: Final = Taint("node.kubernetes.io/unschedulable")
 # An autoscaler is about to delete the node. A pod that tolerates the taint may stay until then,
 # but a gang that begins there would lose a member at once.
-_LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
+LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 _DISCOURAGING: Final = "PreferNoSchedule"
 # What one such taint weighs: more than any preference for the node.
@@ -54,7 +54,7 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
             return Bar.VOLUME if choice.volume else Bar.AFFINITY
     if not node.ready:
         return Bar.NOT_READY
-    if node.taints and any(taint.key in _LEAVING for taint in node.taints):
+    if node.taints and any(taint.key in LEAVING for taint in node.taints):
         return Bar.LEAVING
     if not node.schedulable and not _tolerated(_CORDON, constraints):
         return Bar.CORDON

@@ -18,6 +18,7 @@ from posse.engine.placement.nearing import Limit, together
 from posse.engine.placement.relating import pack
 from posse.engine.placement.searching import Found
 from posse.engine.policy import Policy
+from posse.engine.squads import kind_of
 from posse.engine.view import View
 
 _NOWHERE: Rows = np.zeros(0, np.intp)
@@ -42,7 +43,7 @@ def pack_parts(
     for part in sorted(parts, key=lambda part: (-_wanted(parts[part]), part)):
         theirs = parts[part]
         wanted = _wanted(theirs) if need else 0
-        request = asked.get(part.partition("/")[0])
+        request = asked.get(kind_of(part))
         if request is None:
             got, _ = pack(view, theirs, wanted, near, limit.heed(policy))
         else:

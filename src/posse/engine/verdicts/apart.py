@@ -16,6 +16,7 @@ from posse.engine.fit.topology import Level
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
 from posse.engine.resources import amount, count, words
+from posse.engine.squads import kind_of
 from posse.engine.verdicts.wording import Ask, Told, by_gravity, whole
 from posse.engine.view import View
 
@@ -44,7 +45,7 @@ class Apart:
             self.stories.append(_Together(view, gang.facts.topology, own, whole(asks), policy))
         nearer = dict(gang.facts.nearer)
         for part in dict.fromkeys(ask.demand.part for ask in asks) if nearer else ():
-            request = nearer.get(part.partition("/")[0])
+            request = nearer.get(kind_of(part))
             if request is not None:
                 theirs = [ask for ask in asks if ask.demand.part == part]
                 rows = {each.row for each in gang.muster.seated if each.facts.part == part}

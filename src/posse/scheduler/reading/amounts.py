@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from posse.engine.facts import Requests, requests_of
 from posse.objects.meta import Amount
 from posse.objects.quantity import QuantityError, base_units
 from posse.scheduler.reading.quarantine import Unreadable
@@ -16,3 +19,13 @@ def read_units(resource: str, amount: Amount, field: str) -> int:
     if units < 0:
         raise Unreadable(field, f"{amount!r} is negative")
     return units
+
+
+def read_amounts(written: Mapping[str, Amount], field: str) -> Requests:
+    """What one pod asks for."""
+    return requests_of(
+        {
+            resource: read_units(resource, each, f"{field}[{resource}]")
+            for resource, each in written.items()
+        }
+    )

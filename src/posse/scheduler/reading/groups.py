@@ -24,12 +24,12 @@ from posse.objects.kinds import (
 )
 from posse.objects.meta import Amount, Condition
 from posse.objects.pods import Toleration
-from posse.objects.quantity import QuantityError, base_units
+from posse.scheduler.reading.amounts import read_amounts
 from posse.scheduler.reading.estimates import Times, read_times
 from posse.scheduler.reading.keeps import read_keeps
 from posse.scheduler.reading.minimums import read_min_resources, read_role_minimums
 from posse.scheduler.reading.parts import Partition, read_partitions
-from posse.scheduler.reading.pods import constraints, created_at, may_be_ended, requests
+from posse.scheduler.reading.pods import constraints, created_at, may_be_ended
 from posse.scheduler.reading.quarantine import Unreadable
 from posse.scheduler.reading.topologies import read_topology
 
@@ -259,14 +259,7 @@ def read_expects(text: str | None) -> tuple[Expected, ...]:
             raise Unreadable(f"{at}.role", f"{entry.role!r} is announced twice")
         if not 0 <= entry.count <= MOST_EXPECTED:
             raise Unreadable(f"{at}.count", f"{entry.count} is not from 0 to {MOST_EXPECTED}")
-        try:
-            amounts = {
-                resource: base_units(resource, amount, f"{at}.requests[{resource}]")
-                for resource, amount in entry.requests.items()
-            }
-        except QuantityError as error:
-            raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
-        asked = requests(amounts, f"{at}.requests")
+        asked = read_amounts(entry.requests, f"{at}.requests")
         where = constraints(entry.node_selector, entry.tolerations, entry.node_affinity)
         shape = Shape(asked, where)
         roles[entry.role] = Expected(role=entry.role, count=entry.count, shape=shape)

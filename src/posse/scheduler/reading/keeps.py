@@ -14,9 +14,10 @@ import msgspec
 from posse.engine.facts import PODS, Keeps, Purpose, Shape
 from posse.objects import keys
 from posse.objects.pods import Toleration
-from posse.objects.quantity import QuantityError, base_units, format_base_units
+from posse.objects.quantity import format_base_units
 from posse.objects.times import parse_time, rfc3339
-from posse.scheduler.reading.pods import constraints, requests
+from posse.scheduler.reading.amounts import read_amounts
+from posse.scheduler.reading.pods import constraints
 from posse.scheduler.reading.quarantine import Unreadable
 
 MOST_SEATS = 100_000
@@ -82,12 +83,5 @@ def _asked(shape: Shape) -> _Asked:
 
 
 def _shape_of(role: str, asked: _Asked) -> Shape:
-    at = f"{_FIELD}.asks[{role}].requests"
-    try:
-        amounts = {
-            name: base_units(name, amount, f"{at}[{name}]")
-            for name, amount in asked.requests.items()
-        }
-    except QuantityError as error:
-        raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
-    return Shape(requests(amounts, at), constraints(asked.node_selector, asked.tolerations))
+    requests = read_amounts(asked.requests, f"{_FIELD}.asks[{role}].requests")
+    return Shape(requests, constraints(asked.node_selector, asked.tolerations))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from posse.engine.facts import NodeFacts, Taint
+from posse.engine.fit.eligibility import LEAVING
 from posse.objects.nodes import Node
 from posse.scheduler.reading.amounts import read_units
 from posse.scheduler.reading.quarantine import Unreadable
-
-# Autoscalers put these on a node that they are about to remove.
-_LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 
 
 def read_node(
@@ -30,7 +28,7 @@ def read_node(
         except Unreadable as error:
             why = why or str(error)
     allocatable |= attachable or {}
-    leaving = any(taint.key in _LEAVING for taint in node.spec.taints)
+    leaving = any(taint.key in LEAVING for taint in node.spec.taints)
     facts = NodeFacts(
         name=node.metadata.name,
         allocatable=allocatable,

@@ -14,6 +14,7 @@ import msgspec
 
 from posse.engine.facts import Topology
 from posse.engine.fit.terms import Selector
+from posse.engine.squads import kind_of
 from posse.objects.affinities import LabelSelector
 from posse.objects.groups import PodGroupSpec
 from posse.scheduler.reading.affinities import selector
@@ -93,7 +94,7 @@ def has_its_parts(pods: Iterable[Mapping[str, str]], partitions: Sequence[Partit
         whole = (
             part
             for part, size in sizes.items()
-            if part.partition("/")[0] == each.name and size >= max(1, each.size)
+            if kind_of(part) == each.name and size >= max(1, each.size)
         )
         if each.number > sum(1 for _ in whole):
             return False

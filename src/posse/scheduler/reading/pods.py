@@ -244,13 +244,9 @@ def read_requests(spec: PodSpec) -> Requests:
         amounts = pod_requests(spec)
     except QuantityError as error:
         raise Unreadable(error.field, f"{error.value!r} {error.why}") from error
-    return requests(amounts)
-
-
-def requests(amounts: dict[str, int], field: str = "requests") -> Requests:
     for resource, amount in amounts.items():
         if amount < 0:
-            raise Unreadable(f"{field}[{resource}]", f"{amount} is negative")
+            raise Unreadable(f"requests[{resource}]", f"{amount} is negative")
     return requests_of(amounts)
 
 
