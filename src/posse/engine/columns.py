@@ -1,9 +1,9 @@
 """Nodes as rows, resources as columns: what each node has, gives and keeps back.
 
-`free = allocatable - used - held`, in whole base units; what is used is what the others leave.
-`leaving` is the part of it that is on its way out: a seat may be held on it, and is taken up when
-it is gone. Seats that somebody was ended for (`made`) rest on that first: only as far as they are
-more than what is leaving do they take of what is free now.
+`free = allocatable - used - held + resting`, in whole base units; what is used is what the others
+leave. `leaving` is the part of it that is on its way out: a seat may be held on it, and is taken up
+when it is gone. Seats that somebody was ended for (`made`) rest on that first: only as far as they
+are more than what is leaving do they take of what is free now.
 
 A row belongs to a name, not to a node: a pod may be counted on a node before that node is known,
 and still be counted after it is gone. A row is given to another name only when nothing refers to

@@ -34,6 +34,7 @@ def cycle(
     view: View, policy: Policy, now: float, enter: Callable[[str], None] = lambda phase: None
 ) -> Iterator[Decision]:
     """`enter` is told each phase as it begins."""
+    view.now = now
     for _ in range(_MOST_ROUNDS):
         # 1. What is waited for in vain is given up. Gangs that have begun and miss a member: the
         #    seat is theirs before anyone else looks.
@@ -62,12 +63,14 @@ def cycle(
             break
     else:
         view.settled = False
-    renew(view, policy, now)
 
+    # 4. For the first in line: what is reserved, now that all have had their turn; for those behind
+    #    it: when they start. What has to outlive us is written down.
+    renew(view, policy, now)
     forecast(view, policy, now)
     yield from write_down(view)
 
-    # 4. Whoever still waits is told why.
+    # 5. Whoever still waits is told why.
     enter("explain")
     yield from explain(view, policy)
 

@@ -71,8 +71,8 @@ class View:
         self.departing: dict[str, Member] = {}
         self.hunting = Hunting()
         self.budgets = Budgets()
-        # Gangs that did not fit, and those whose verdict is still to be told.
         self.shadows = Shadows(self.columns)
+        # Gangs that did not fit, and those whose verdict is still to be told.
         self.shortfalls = Shortfalls(self.columns, self.tree, self.shadows)
         self.reservations = Reservations()
         # By queue that keeps its order, who stands behind one that does not fit.

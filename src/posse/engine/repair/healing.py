@@ -31,7 +31,6 @@ _MADE = (Purpose.PREEMPTION, Purpose.RESERVATION)
 
 
 def heal(view: View, policy: Policy, now: float) -> Iterator[Start | Release | Keep]:
-    view.now = now
     give_up_lost(view)
     _lapse(view, policy, now)
     _sort_out(view, policy, now)
