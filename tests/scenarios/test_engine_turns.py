@@ -33,6 +33,7 @@ from tests.scenarios.language import (
     nodes,
     queue,
     starts,
+    vanishes,
     waits,
 )
 
@@ -142,6 +143,37 @@ SCENARIOS = [
             ended("a0"),
             ended("a1"),
             behind("more", "due"),
+        ],
+    ),
+    Scenario(
+        "who found nobody to end while room was kept for another looks again when less is kept",
+        nodes=nodes(1, gpus=3),
+        queues=[queue("l", deserved=1), queue("r", deserved=1), queue("m", deserved=0)],
+        gangs=[
+            runs("lo", "node-0", queue="l", priority=1),
+            runs("r1", "node-0", queue="r"),
+            runs("x", "node-0", queue="m"),
+            gang("r2", workers=1, gpus=1, queue="r"),
+        ],
+        expect=[waits("r2")],
+        then=[
+            Turn(after=400, expect=[keeps("r2", ("worker", "node-0")), waits("r2")]),
+            Turn(
+                [
+                    vanishes("x"),
+                    arrives(
+                        gang("hi", workers=1, gpus=1, queue="l", priority=3, age=-400),
+                        gang("hi2", workers=1, gpus=1, queue="l", priority=2, age=-400),
+                    ),
+                ],
+                [
+                    starts("hi"),
+                    evicts("hi2", {"lo": 1}),
+                    waits("r2"),
+                    waits("hi2", reason=RESERVED),
+                    ended("lo"),
+                ],
+            ),
         ],
     ),
 ]

@@ -98,7 +98,10 @@ def place_everyone(view: View, policy: Policy, now: float, hunt: Hunt) -> Iterat
                 reserve(view, gang, policy, now)
                 yield from hunt.in_turn(gang)
         renew(view, policy, now)
-        if not call_up(view) and view.shadows.lessened == lessened:
+        moved_up = call_up(view)
+        if view.shadows.lessened != lessened:
+            hunt.unshaded()
+        elif not moved_up:
             return
 
 

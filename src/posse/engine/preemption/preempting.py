@@ -67,6 +67,11 @@ class Hunt:
         """Somebody has started: shares are other ones, and so is who has too much."""
         self._moved = True
 
+    def unshaded(self) -> None:
+        """Less is kept back from those behind than when victims were looked for in their turn."""
+        for blocked in self._served.values():
+            blocked.sought = False
+
     def has_prey(self, gang: Gang) -> bool:
         """Whether there is anybody at all who may be ended for this gang."""
         if not self._wanted:
