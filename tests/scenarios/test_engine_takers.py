@@ -23,6 +23,7 @@ from tests.scenarios.language import (
     gang,
     goes,
     keeps,
+    member,
     node,
     nodes,
     queue,
@@ -254,6 +255,35 @@ STARTS = [
         then=[
             Turn([ends("low2-worker-0"), goes("low1-worker-0", grace=3600.0)], [starts("hi2", 1)]),
             Turn([ends("low1-worker-0")], [starts("hi1", 1)]),
+        ],
+    ),
+    Scenario(
+        "what others end for stays its own while one of its pods is made anew",
+        nodes=nodes(1, gpus=2),
+        gangs=[runs("old", "default", 2), gang("new", workers=2, gpus=1, priority=9)],
+        expect=taken("new", "old"),
+        then=[
+            Turn([goes("old-worker-0", grace=30)]),
+            Turn(
+                [ends("new-worker-0"), arrives(gang("low", workers=1, gpus=1))],
+                [waits("new", reason=Reason.INCOMPLETE), waits("low")],
+            ),
+            Turn([ends("old-worker-0")], [waits("low", because="2 held for team/new")]),
+            Turn([arrives(member("new", "worker-0", gpus=1))], [starts("new", 2), waits("low")]),
+        ],
+    ),
+    Scenario(
+        "but not while none of them is there",
+        nodes=nodes(1, gpus=2),
+        gangs=[runs("old", "default", 2), new("new", "default", 2, priority=9)],
+        expect=taken("new", "old"),
+        then=[
+            Turn([goes("old-worker-0", grace=30)]),
+            Turn(
+                [ends("new-worker-0"), arrives(gang("low", workers=1, gpus=1))],
+                [waits("new", reason=Reason.INCOMPLETE), waits("low")],
+            ),
+            Turn([ends("old-worker-0")], [starts("low", 1)]),
         ],
     ),
 ]

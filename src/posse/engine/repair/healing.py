@@ -101,10 +101,13 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
         gang.entitled = max(gang.entitled, len(muster.seated))
         if not muster.seated and gang.holds and not (gang.started and muster.waiting):
             # A hold stands beside a seat: a gang that has none is simply placed again, unless
-            # room was made for it.
-            mustered = muster.present >= gang.least
-            kept = [h for h in gang.holds if mustered and h.purpose in _MADE]
-            view.set_holds(gang, kept)
+            # room was made for it. What others end for waits for a pod that is made anew, too, as
+            # long as it would for them.
+            stays = {
+                Purpose.PREEMPTION: bool(muster.waiting),
+                Purpose.RESERVATION: muster.present >= gang.least,
+            }
+            view.set_holds(gang, [hold for hold in gang.holds if stays.get(hold.purpose)])
         watch(view, gang)
         if not gang.half_bound:
             gang.half_since = None
