@@ -18,7 +18,7 @@ from posse.client.submitting.tensorboard import (
 )
 from posse.client.trainers import TRAINERS, Trainer
 from posse.client.turns import in_line, turn
-from posse.client.why import Casualty, Explanation, explain, first_to_die, why_not_running
+from posse.client.why import Casualty, Explanation, explain, explain_group, why_not_running
 from posse.kube.connection import Connection
 from posse.kube.errors import (
     AlreadyExists,
@@ -216,18 +216,36 @@ class Training:
         return read_job(trainer, job, pods, self._connection.world.now(), *board)
 
     async def _explain(self, name: str, trainer: Trainer | None) -> Explanation:
-        trainer, job = await self._find(name, trainer)
-        pods = await self._pods(job)
-        group = await self._group(name, pods)
-        read = read_job(trainer, job, pods, self._connection.world.now())
-        events = [] if read.status == "RUNNING" else await self._events(job, pods, group)
-        explanation = explain(read, job, pods, group, events)
-        if read.status == "FAILED" and (casualty := first_to_die(pods)) is not None:
-            last = await self._last_words(casualty)
+        group: PodGroup | None
+        try:
+            trainer, job = await self._find(name, trainer)
+        except JobNotFound:
+            explanation, group = await self._explain_group(name)
+        else:
+            pods = await self._pods(job)
+            group = await self._group(name, pods)
+            read = read_job(trainer, job, pods, self._connection.world.now())
+            events = [] if read.status == "RUNNING" else await self._events(job, pods, group)
+            explanation = explain(read, job, pods, group, events)
+        if explanation.casualty is not None:
+            last = await self._last_words(explanation.casualty)
             explanation = Explanation("\n".join([explanation.sentence, *last]), True)
         elif group is not None and explanation.settled and (place := await self._turn(group)):
             explanation = Explanation(f"{explanation.sentence}\n{place}", True)
         return explanation
+
+    async def _explain_group(self, name: str) -> tuple[Explanation, PodGroup]:
+        """Of a group that no job of ours is about: somebody else's operator, or a person, made its
+        pods."""
+        group = await self._group(name, [])
+        if group is None:
+            raise JobNotFound(name, self.namespace)
+        listed = await self._connection.list(kinds.POD, self.namespace, model=Pod)
+        pods = [pod for pod in listed.items if _group_named_by(pod) == name]
+        about = {group.metadata.uid, *(pod.metadata.uid for pod in pods)}
+        events = await self._connection.list(kinds.EVENT, self.namespace)
+        told = [e for e in events.items if (e.get("involvedObject") or {}).get("uid") in about]
+        return explain_group(group, pods, told), group
 
     async def _turn(self, group: PodGroup) -> str:
         """Its place in its queue's line; nothing is said by halves to who may not see all of it."""

@@ -30,11 +30,6 @@ _WAITING = (
 )
 
 
-class Explanation(msgspec.Struct, frozen=True):
-    sentence: str
-    settled: bool  # False while nobody has looked at the job yet
-
-
 class Casualty(msgspec.Struct, frozen=True):
     """The first container of a job that ended badly."""
 
@@ -45,12 +40,17 @@ class Casualty(msgspec.Struct, frozen=True):
     restarted: bool
 
     def words(self) -> str:
-        how = self.ended.reason if self.ended.reason not in ("", "Error") else ""
-        code = f"exit code {self.ended.exit_code}"
         # Who could not even be started has left no words of its own.
-        never = how in _NEVER_BEGAN and self.ended.message
+        never = self.ended.reason in _NEVER_BEGAN and self.ended.message
         why = f": {' '.join(self.ended.message.split())}" if never else ""
-        return f"{self.pod} was the first to die: {f'{how}, ' if how else ''}{code}{why}"
+        return f"{self.pod} was the first to die: {_how(self.ended)}{why}"
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    sentence: str
+    settled: bool  # False while nobody has looked at the job yet
+    # Whose last words say more than any sentence.
+    casualty: Casualty | None = None
 
 
 def explain(
@@ -61,15 +61,57 @@ def explain(
     events: Sequence[dict[str, Any]] = (),
 ) -> Explanation:
     """`events` are those about the job, what it consists of and its pods."""
-    name = job.name
     if job.status in FINISHED:
-        return Explanation(_finished(job, manifest, pods), True)
+        died = first_to_die(pods) if job.status == "FAILED" else None
+        return Explanation(_finished(job, manifest, pods), True, died)
     if job.status == "RUNNING":
-        count = len(job.instances)
-        its = "its pod is" if count == 1 else f"its {count} pods are"
-        return Explanation(f"{name} is not waiting: {its} running.", True)
+        return _running(job.name, pods)
     if job.status == "QUEUING":
-        return Explanation(f"{name} is suspended; resume it to let it start.", True)
+        return Explanation(f"{job.name} is suspended; resume it to let it start.", True)
+    return _not_running(job.name, pods, group, events)
+
+
+def explain_group(
+    group: PodGroup, pods: list[Pod], events: Sequence[dict[str, Any]]
+) -> Explanation:
+    """Why pods that name a group are where they are, whoever made them."""
+    name = group.metadata.name
+    if pods and all(pod.terminal for pod in pods):
+        died = first_to_die(pods)
+        how = f"; {died.words()}" if died else ""
+        return Explanation(f"{name} is not waiting: all its pods have ended{how}.", True, died)
+    if pods and all(pod.terminal or pod.status.phase == "Running" for pod in pods):
+        return _running(name, [pod for pod in pods if not pod.terminal])
+    return _not_running(name, pods, group, events)
+
+
+def _running(name: str, pods: list[Pod]) -> Explanation:
+    """It has begun; that does not mean that all of it is well."""
+    its = "its pod is" if len(pods) == 1 else f"its {len(pods)} pods are"
+    died = first_to_die(pods)
+    if died is None:
+        return Explanation(f"{name} is not waiting: {its} running.", True)
+    if down := [pod for pod in pods if _is_down(pod)]:
+        are = "is" if len(down) == 1 else "are"
+        which = "its pod is" if len(pods) == 1 else f"{len(down)} of its {len(pods)} pods {are}"
+        restarts = sum(s.restart_count for pod in down for s in pod.status.container_statuses)
+        again = f" and started again, {restarts} times so far" if restarts else ""
+        said = f"{name} is not waiting, but {which} down{again}: {died.words()}."
+    else:
+        said = f"{name} is not waiting: {its} running; before that, {died.words()}."
+    return Explanation(said, True, died)
+
+
+def _is_down(pod: Pod) -> bool:
+    return not pod.terminal and any(
+        status.state.waiting or (status.state.terminated and status.state.terminated.exit_code)
+        for status in pod.status.container_statuses
+    )
+
+
+def _not_running(
+    name: str, pods: list[Pod], group: PodGroup | None, events: Sequence[dict[str, Any]]
+) -> Explanation:
     verdict = _group_verdict(group)
     if (verdict is None or verdict.reason in _MEMBERS_MISSING) and (
         refused := _not_created(pods, events)
@@ -90,6 +132,7 @@ def explain(
         )
     if not pods:
         return Explanation(f"{name} waits: its pods are not created yet.", False)
+    died = first_to_die(pods)
     starting = [pod for pod in pods if pod.spec.node_name and pod.status.phase == "Pending"]
     if starting:
         # One that says what is wrong says more than one that only takes its time.
@@ -101,10 +144,26 @@ def explain(
             f"{name} is starting: {which} {are} placed but not running yet"
             f" ({first.metadata.name} on {first.spec.node_name}: {why}).",
             True,
+            died,
         )
-    if (casualty := first_to_die(pods)) is not None:
-        return Explanation(f"{name} is being restarted: {casualty.words()}.", True)
-    return Explanation(f"{name} waits: the scheduler has not looked at it yet.", False)
+    if died is not None:
+        return Explanation(f"{name} is being restarted: {died.words()}.", True, died)
+    if unready := [pod for pod in pods if pod.status.phase == "Running" and not pod.ready]:
+        are = "is" if len(unready) == 1 else "are"
+        first = unready[0]
+        return Explanation(
+            f"{name} is starting: {len(unready)} of {len(pods)} pods {are} running but not ready"
+            f" yet ({first.metadata.name} on {first.spec.node_name}).",
+            True,
+        )
+    if all(pod.spec.node_name for pod in pods):
+        its = "its pod has" if len(pods) == 1 else f"its {len(pods)} pods have"
+        return Explanation(f"{name} is starting: {its} a node; no others are created yet.", True)
+    return Explanation(
+        f"{name} waits: no scheduler has said anything of it yet; `posse status` tells whether one"
+        " runs, and its log whether it is frozen.",
+        False,
+    )
 
 
 def _waits(name: str, verdict: str) -> str:
@@ -185,8 +244,15 @@ def _said(status: ContainerStatus) -> str:
     for state in (status.last_state.terminated, status.state.waiting, status.state.terminated):
         if state is None or state.reason in ("", "Completed", *_PATIENCE):
             continue
-        return f"{state.reason}: {state.message}" if state.message else state.reason
+        what = _how(state) if isinstance(state, Terminated) else state.reason
+        return f"{what}: {state.message}" if state.message else what
     return ""
+
+
+def _how(ended: Terminated) -> str:
+    """`OOMKilled, exit code 137`."""
+    how = f"{ended.reason}, " if ended.reason not in ("", "Error") else ""
+    return f"{how}exit code {ended.exit_code}"
 
 
 def _group_verdict(group: PodGroup | None) -> Condition | None:

@@ -9,7 +9,7 @@ import pytest
 
 from posse.client.jobs import read_job
 from posse.client.trainers import TRAINERS
-from posse.client.why import explain, first_to_die
+from posse.client.why import explain, explain_group, first_to_die
 from posse.objects.groups import PodGroup
 from posse.objects.pods import Pod
 
@@ -165,6 +165,30 @@ def test_before_it_is_placed(
             [event("FailedMount", 'claim "data" not found', about="pod-0")],
             'train-worker-0 on n0: FailedMount: claim "data" not found',
         ),
+        (
+            [
+                pod(
+                    0,
+                    node="n0",
+                    initContainerStatuses=[
+                        container("fetch", **waits("CrashLoopBackOff"), lastState=ended(4, LATER))
+                    ],
+                )
+            ],
+            [],
+            "train-worker-0 on n0: init container fetch: exit code 4",
+        ),
+        (
+            [pod(0, node="n0", phase="Running"), pod(1, node="n1", phase="Running")],
+            [],
+            "train is starting: 2 of 2 pods are running but not ready yet (train-worker-0 on n0).",
+        ),
+        (
+            [pod(0, node="n0", phase="Running", conditions=[{"type": "Ready", "status": "True"}])],
+            [],
+            "train is starting: its pod has a node; no others are created yet.",
+        ),
+        ([pod(0)], [], "no scheduler has said anything of it yet"),
     ],
 )
 def test_after_it_is_placed(pods: list[Pod], events: list[dict[str, Any]], says: str) -> None:
@@ -206,6 +230,48 @@ def test_who_was_started_again_died_in_the_run_before() -> None:
     casualty = first_to_die([pod(0, node="n0", phase="Running", containerStatuses=[again])])
     assert casualty is not None and casualty.restarted
     assert casualty.words() == "train-worker-0 was the first to die: exit code 2"
+
+
+RUNNING = {"type": "Running", "status": "True"}
+UP: dict[str, Any] = {"state": {"running": {}}}
+LOOPS = {**waits("CrashLoopBackOff"), "lastState": ended(9, LATER), "restartCount": 3}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "says"),
+    [
+        ([UP, UP], "train is not waiting: its 2 pods are running."),
+        (
+            [UP, LOOPS],
+            "train is not waiting, but 1 of its 2 pods is down and started again, 3 times so far:"
+            " train-worker-1 was the first to die: exit code 9.",
+        ),
+        ([LOOPS], "its pod is down and started again"),
+        (
+            [{**UP, "lastState": ended(137, LATER, "OOMKilled"), "restartCount": 1}],
+            "its pod is running; before that, train-worker-0 was the first to die: OOMKilled,",
+        ),
+    ],
+)
+def test_a_job_that_runs_may_not_be_well(statuses: list[dict[str, Any]], says: str) -> None:
+    pods = [
+        pod(at, node="n0", phase="Running", containerStatuses=[container(**status)])
+        for at, status in enumerate(statuses)
+    ]
+    assert says in sentence(pods, None, None, RUNNING)
+    made = msgspec.convert({"metadata": {"name": "train"}}, PodGroup)
+    assert says in explain_group(made, pods, []).sentence
+
+
+def test_a_group_that_nobody_calls_a_job_has_an_answer_too() -> None:
+    waiting = group("NotEnoughResources", "needs 8 GPUs")
+    waiting.metadata.name = "mine"
+    assert explain_group(waiting, [pod(0)], []).sentence == "mine waits: needs 8 GPUs"
+    over = [pod(0, phase="Failed", containerStatuses=[container(state=ended(1, LATER))])]
+    assert explain_group(waiting, over, []).sentence == (
+        "mine is not waiting: all its pods have ended;"
+        " train-worker-0 was the first to die: exit code 1."
+    )
 
 
 def test_nobody_died() -> None:

@@ -103,11 +103,9 @@ def _sort_out(view: View, policy: Policy, now: float) -> None:
             # A hold stands beside a seat: a gang that has none is simply placed again, unless
             # room was made for it. What others end for waits for a pod that is made anew, too, as
             # long as it would for them.
-            stays = {
-                Purpose.PREEMPTION: bool(muster.waiting),
-                Purpose.RESERVATION: muster.present >= gang.least,
-            }
-            view.set_holds(gang, [hold for hold in gang.holds if stays.get(hold.purpose)])
+            purposes = [Purpose.PREEMPTION] if muster.waiting else []
+            purposes += [Purpose.RESERVATION] if muster.present >= gang.least else []
+            view.set_holds(gang, [hold for hold in gang.holds if hold.purpose in purposes])
         watch(view, gang)
         if not gang.half_bound:
             gang.half_since = None
