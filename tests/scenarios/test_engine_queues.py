@@ -398,6 +398,51 @@ GUARANTEE = [
         ],
     ),
     Scenario(
+        "of a guarantee no more is kept than its queue may use",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("small", gpus=4, guarantee=8), queue("nlp")],
+        gangs=[
+            gang("a", workers=5, gpus=1, queue="nlp", age=2),
+            gang("b", workers=4, gpus=1, queue="nlp", age=1),
+        ],
+        expect=[
+            starts("b", 4),
+            waits(
+                "a",
+                reason=QUOTA,
+                because="of which 4 are kept for queue small (guarantee); ask for 4 at most",
+            ),
+        ],
+    ),
+    Scenario(
+        "nor than a queue above it may use",
+        nodes=nodes(1, gpus=8),
+        queues=[
+            queue("research", gpus=4),
+            queue("vision", parent="research", guarantee=8),
+            queue("nlp"),
+        ],
+        gangs=[
+            gang("a", workers=4, gpus=1, queue="nlp"),
+            gang("b", workers=1, gpus=1, queue="nlp"),
+        ],
+        expect=[
+            starts("a", 4),
+            waits("b", reason=QUOTA, because="4 are free, but 4 are kept for queue research"),
+        ],
+    ),
+    Scenario(
+        "a queue that uses all it may is below its guarantee no more",
+        nodes=nodes(2, gpus=8),
+        queues=[queue("small", gpus=4, guarantee=8), queue("nlp", weight=100)],
+        gangs=[
+            gang("runs", workers=1, gpus=4, queue="small", on=["node-0"]),
+            gang("a", workers=1, gpus=0, queue="small", age=2),
+            gang("b", workers=1, gpus=4, queue="nlp", age=1),
+        ],
+        expect=[starts("b", 1), starts("a", 1)],
+    ),
+    Scenario(
         "a guarantee inside a guarantee is kept from its siblings too",
         nodes=nodes(1, gpus=8),
         queues=[

@@ -247,10 +247,23 @@ async def test_a_queue_that_cannot_be_decoded_is_not_one_without_limits(
         ),
         (
             [document("q", capability={GPU: 1}, guarantee={"resource": {GPU: 2}})],
-            ("Doubtful", f"its guarantee of {GPU} is more than its capability"),
+            ("Doubtful", f"its guarantee of {GPU} is more than its capability; the smaller one"),
+        ),
+        (
+            [
+                document("q", capability={GPU: 1}),
+                document("part", parent="q", guarantee={"resource": {GPU: 2}}),
+            ],
+            ("Doubtful", f"its queues are guaranteed more {GPU} than it may use"),
         ),
     ],
-    ids=["no such parent", "its own parent", "more than its parent", "guarantee over capability"],
+    ids=[
+        "no such parent",
+        "its own parent",
+        "more than its parent",
+        "guarantee over capability",
+        "guarantee of a part over capability",
+    ],
 )
 async def test_a_queue_that_has_no_place_in_the_tree_says_so_and_stops_nobody_else(
     rig: Rig, queues: list[Object], said: tuple[str, str]

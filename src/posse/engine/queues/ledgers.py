@@ -53,7 +53,7 @@ class Ledger:
         self._unsettled: dict[str, Gang] = {}
         self._tentative: list[tuple[str, Ints]] = []
         # Row by row, as `Queue.row` says: what each uses, asks for in all, may use at most; what
-        # is guaranteed to it, what it is short of that, and those below it.
+        # is kept for it of its guarantee, what it is short of that, and those below it.
         self._used: Ints = np.zeros((1, 8), np.int64)
         self._asked: Ints = np.zeros((1, 8), np.int64)
         self._most: Ints = np.zeros((1, 8), np.int64)
@@ -328,7 +328,10 @@ class Ledger:
             for resource, amount in queue.facts.capability:
                 self._most[queue.row, self._columns.column_of(resource)] = amount
             for resource, amount in queue.facts.guarantee:
-                self._kept[queue.row, self._columns.column_of(resource)] = amount
+                column = self._columns.column_of(resource)
+                # What it, or a queue above it, may not use would be kept for nobody.
+                usable = self._most[queue.chain, column].min()
+                self._kept[queue.row, column] = min(amount, usable)
         self._guaranteed = np.flatnonzero(self._kept.any(axis=0)).tolist()
         for charge in self._charges.values():
             chain, had = self._queues[charge.queue].chain, len(charge.used)

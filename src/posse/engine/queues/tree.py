@@ -153,10 +153,14 @@ class QueueTree(Ceilings):
                     f"its capability of {self._gravest(over)[0]} is more than that of queue"
                     f" {above.name}, of which it is part; the smaller one counts"
                 )
-        over = self._kept[queue.row] > most
+        over = self.vector(queue.facts.guarantee) > most
         if over.any():
-            return f"its guarantee of {self._gravest(over)[0]} is more than its capability"
-        over = self._kept[queue.rows_below].sum(axis=0) > most
+            return (
+                f"its guarantee of {self._gravest(over)[0]} is more than its capability;"
+                " the smaller one counts"
+            )
+        promised = [self.vector(child.facts.guarantee) for child in queue.children]
+        over = np.sum(promised, axis=0) > most
         if over.any():
             return f"its queues are guaranteed more {self._gravest(over)[0]} than it may use"
         return ""
@@ -270,10 +274,8 @@ class QueueTree(Ceilings):
 
     def _standing_of(self, queue: Queue) -> tuple[int, bool, float]:
         used = self._used[queue.row]
-        met = all(
-            used.item(self._columns.column_of(resource)) >= amount
-            for resource, amount in queue.facts.guarantee
-        )
+        columns = [self._columns.column_of(resource) for resource, _ in queue.facts.guarantee]
+        met = all(used.item(column) >= self._kept.item(queue.row, column) for column in columns)
         return -queue.facts.priority, met, self.share_of(queue, used)
 
     def scarce(self) -> bool:
