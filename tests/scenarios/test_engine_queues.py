@@ -571,6 +571,19 @@ DOORS = [
         then=[Turn([arrives(queue("a"))], [starts("one", 1)])],
     ),
     Scenario(
+        "each of those that are part of one another says so",
+        nodes=nodes(1, gpus=4),
+        queues=[queue("a", parent="b"), queue("b", parent="a")],
+        gangs=[
+            gang("one", workers=1, gpus=1, queue="a", age=1),
+            gang("two", workers=1, gpus=1, queue="b"),
+        ],
+        expect=[
+            waits("one", reason=Reason.QUEUE_BROKEN, because="queue a is its own ancestor (a, b"),
+            waits("two", reason=Reason.QUEUE_BROKEN, because="queue b is its own ancestor (b, a"),
+        ],
+    ),
+    Scenario(
         "a queue that is its own parent",
         nodes=nodes(1, gpus=4),
         queues=[queue("a", parent="a")],

@@ -242,6 +242,10 @@ async def test_a_queue_that_cannot_be_decoded_is_not_one_without_limits(
         ([document("q", parent="p")], ("Quarantined", "is part of queue p, which does not exist")),
         ([document("q", parent="q")], ("Quarantined", "is its own ancestor (q, q)")),
         (
+            [document("p", parent="q"), document("q", parent="p")],
+            ("Quarantined", "is its own ancestor (q, p, q)"),
+        ),
+        (
             [document("p", capability={GPU: 1}), document("q", parent="p", capability={GPU: 2})],
             ("Doubtful", f"its capability of {GPU} is more than that of queue p"),
         ),
@@ -260,6 +264,7 @@ async def test_a_queue_that_cannot_be_decoded_is_not_one_without_limits(
     ids=[
         "no such parent",
         "its own parent",
+        "its parent's parent",
         "more than its parent",
         "guarantee over capability",
         "guarantee of a part over capability",

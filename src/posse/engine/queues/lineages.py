@@ -85,8 +85,11 @@ def arrange(facts: Mapping[str, QueueFacts], names: Iterable[str]) -> list[Queue
     for queue in queues.values():
         queue.problem = queue.facts.problem
         queue.parent = _parent_of(queue, queues, top)
-    for queue in queues.values():
-        _break_cycle(queue, top)
+    # All are found before any is taken apart: each of those in a circle says so.
+    circles = [(queue, circle) for queue in queues.values() if (circle := _circle(queue))]
+    for queue, circle in circles:
+        queue.problem = queue.problem or f"is its own ancestor ({circle})"
+        queue.parent = top
     for queue in queues.values():
         assert queue.parent is not None
         queue.parent.children.append(queue)
@@ -127,17 +130,11 @@ def _parent_of(queue: Queue, queues: Mapping[str, Queue], top: Queue) -> Queue:
     return parent
 
 
-def _break_cycle(queue: Queue, top: Queue) -> None:
-    """A queue that is its own ancestor has no place: it hangs from the top until it is mended."""
+def _circle(queue: Queue) -> str:
+    """The way from the queue back to itself, if it is its own ancestor."""
     seen: list[str] = []
     at: Queue | None = queue
-    while at is not None:
+    while at is not None and at.name not in seen:
         seen.append(at.name)
         at = at.parent
-        if at is queue:
-            circle = ", ".join([*seen, queue.name])
-            queue.problem = queue.problem or f"is its own ancestor ({circle})"
-            queue.parent = top
-            return
-        if at is not None and at.name in seen:
-            return
+    return ", ".join([*seen, queue.name]) if at is queue else ""
