@@ -15,8 +15,11 @@ from tests.scenarios.language import (
     ends,
     evicts,
     gang,
+    leaves,
     member,
+    node,
     nodes,
+    pod,
     queue,
     starts,
     vanishes,
@@ -27,8 +30,20 @@ FIFO = QueueFacts("line", fifo=True)
 NO_BACKFILL = Policy(backfill=False)
 
 
+IN_ORDER = "queue line keeps its order (dequeueStrategy: fifo)"
+
+
 def behind(name: str, head: str) -> Expectation:
-    return waits(name, because=f"waits behind team/{head}: queue line", reason=Reason.RESERVED)
+    because = f"waits behind team/{head}: {IN_ORDER}; it can start once that has"
+    return waits(name, because=because, reason=Reason.RESERVED)
+
+
+def behind_for_ever(name: str, head: str) -> Expectation:
+    because = (
+        f"waits behind team/{head}: {IN_ORDER}, and that one cannot start on today's nodes;"
+        " delete it, or add nodes for it"
+    )
+    return waits(name, because=because, reason=Reason.RESERVED)
 
 
 SCENARIOS = [
@@ -77,8 +92,8 @@ SCENARIOS = [
         ],
         expect=[
             waits("first", because="cluster has 16"),
-            behind("second", "first"),
-            behind("third", "first"),
+            behind_for_ever("second", "first"),
+            behind_for_ever("third", "first"),
         ],
         then=[Turn([vanishes("first")], [starts("second", 1), starts("third", 1)])],
     ),
@@ -90,7 +105,7 @@ SCENARIOS = [
             gang("first", workers=3, gpus=8, queue="line", age=3),
             gang("second", workers=1, gpus=8, queue="line", age=2),
         ],
-        expect=[waits("first"), behind("second", "first")],
+        expect=[waits("first"), behind_for_ever("second", "first")],
         then=[
             Turn(
                 [arrives(gang("urgent", workers=1, gpus=8, queue="line", priority=5))],
@@ -150,7 +165,9 @@ SCENARIOS = [
         ],
         expect=[waits("first")],
         then=[
-            Turn([arrives(member("grows", "worker-1", gpus=8))], [behind("grows", "first")]),
+            Turn(
+                [arrives(member("grows", "worker-1", gpus=8))], [behind_for_ever("grows", "first")]
+            ),
             Turn([vanishes("first")], [starts("grows", 1)]),
         ],
     ),
@@ -185,8 +202,104 @@ SCENARIOS = [
             gang("first", workers=3, gpus=8, queue="line", age=3),
             gang("second", workers=1, gpus=8, queue="line", age=2),
         ],
-        expect=[waits("first"), behind("second", "first")],
+        expect=[waits("first"), behind_for_ever("second", "first")],
         then=[Turn([arrives(QueueFacts("line"))], [starts("second", 1)])],
+    ),
+    Scenario(
+        "who asks for more than the queue could ever have is told so, whoever stands before it",
+        nodes=nodes(2, gpus=8),
+        queues=[queue("line", gpus=8, fifo=True)],
+        gangs=[
+            gang("runs", workers=1, on=["node-0"], gpus=6, queue="line"),
+            gang("first", workers=1, gpus=4, queue="line", age=3),
+            gang("greedy", workers=2, gpus=8, queue="line", age=2),
+            gang("next", workers=1, gpus=1, queue="line", age=1),
+        ],
+        expect=[
+            waits("first", reason=Reason.QUOTA),
+            waits(
+                "greedy", because="asks for 16 GPUs, but queue line may use 8", reason=Reason.QUOTA
+            ),
+            behind("next", "first"),
+        ],
+        then=[
+            Turn(
+                [arrives(queue("line", gpus=16, fifo=True))],
+                [
+                    starts("first", 1),
+                    waits("greedy", because="it can start when 10 more", reason=Reason.QUOTA),
+                    behind("next", "greedy"),
+                ],
+            ),
+        ],
+        policy=NO_BACKFILL,
+    ),
+    Scenario(
+        "and who asks for more than today's nodes have",
+        nodes=nodes(2, gpus=8),
+        queues=[FIFO],
+        gangs=[
+            gang("runs", workers=1, on=["node-0"], gpus=8),
+            gang("first", workers=2, gpus=8, queue="line", age=5),
+            gang("large", workers=1, gpus=20, queue="line", age=4),
+            gang("many", workers=3, gpus=8, queue="line", age=3),
+            gang("barred", workers=1, selector={"zone": "x"}, queue="line", age=2),
+            gang("next", workers=1, gpus=1, queue="line", age=1),
+        ],
+        expect=[
+            waits("first"),
+            waits("large", because="needs 20 GPUs on one node; the largest of today's nodes has 8"),
+            waits("many", because="asks for 24 GPUs (3 pods x 8 each), but the cluster has 16"),
+            waits("barred", because="no node matches selector zone=x"),
+            behind("next", "first"),
+        ],
+        then=[
+            Turn(
+                [arrives(node("big", gpus=24))],
+                [
+                    starts("first", 2, on={"big": 2}),
+                    waits("large", because="20 GPUs"),
+                    behind("many", "large"),
+                    behind("next", "large"),
+                ],
+            ),
+        ],
+        policy=NO_BACKFILL,
+    ),
+    Scenario(
+        "who stands behind one that today's nodes have no room for hears it",
+        nodes=nodes(1, gpus=8),
+        queues=[FIFO],
+        gangs=[
+            gang("large", workers=1, gpus=9, queue="line", age=3),
+            gang("next", workers=1, gpus=1, queue="line", age=2),
+            gang("last", workers=1, gpus=1, queue="line", age=1),
+        ],
+        expect=[
+            waits("large", because="today's nodes", place=0),
+            behind_for_ever("next", "large"),
+            behind_for_ever("last", "large"),
+        ],
+        then=[
+            Turn(
+                [arrives(node("big", gpus=16), pod("alien", on="big", gpus=16))],
+                [
+                    waits("large", because="it can start when"),
+                    behind("next", "large"),
+                    behind("last", "large"),
+                ],
+            ),
+            Turn(
+                [ends("alien"), leaves("big")],
+                [
+                    waits("large", because="today's nodes"),
+                    behind_for_ever("next", "large"),
+                    behind_for_ever("last", "large"),
+                ],
+            ),
+            Turn([vanishes("large")], [starts("next", 1), starts("last", 1)]),
+        ],
+        policy=NO_BACKFILL,
     ),
 ]
 

@@ -75,8 +75,9 @@ class View:
         # Gangs that did not fit, and those whose verdict is still to be told.
         self.shortfalls = Shortfalls(self.columns, self.tree, self.shadows)
         self.reservations = Reservations()
-        # By queue that keeps its order, who stands behind one that does not fit.
-        self.lined_up: dict[str, dict[str, None]] = {}
+        # By queue that keeps its order, who stands behind one that does not fit: behind whom, as it
+        # was told, and whether that one outgrows today's nodes.
+        self.lined_up: dict[str, dict[str, tuple[str, bool]]] = {}
         # Counts how often anybody said something else about when they began, or how long they run.
         self.estimates = 0
         # The columns' clock when the ailing were last looked at, and the holds last checked.

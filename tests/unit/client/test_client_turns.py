@@ -94,6 +94,8 @@ def test_a_place_that_the_verdict_tells_is_not_told_twice(verdict: str, added: s
         "no node matches selector gpu=h100",
         "asks for 6 GPUs, but queue q may use 4 (capability); ask for 4 at most, or raise it",
         "asks for 6 GPUs, but queue q may use 0 (capability); name another queue, or raise it",
+        "waits behind ns/big: queue default keeps its order (dequeueStrategy: fifo), and that one"
+        " cannot start on today's nodes; delete it, or add nodes for it",
     ],
 )
 def test_whom_no_waiting_helps_is_in_no_line(never: str) -> None:

@@ -76,6 +76,8 @@ class Seating:
         self._seats: Ints = np.zeros(0, np.int64)
         self._grade: Ints = np.zeros(0, np.int64)
         self._total: int | None = None
+        # Seats there would be if nobody sat anywhere, as nodes were then.
+        self._if_empty = (-1, 0)
         self._vector: Ints = np.zeros(0, np.int64)
         # The table's when the seats were last counted, and the time before; what was counted then.
         self.clock = self._before = -1
@@ -91,6 +93,16 @@ class Seating:
         if self._total is None:
             self._total = int(np.add.reduce(self._seats))
         return self._total
+
+    def total_if_empty(self) -> int:
+        """Seats on all nodes if nobody sat there."""
+        altered, total = self._if_empty
+        if altered != self._table.last_altered:
+            rows = (self.eligibility.bars() == 0).nonzero()[0]
+            offered = self._table.allocatable[rows[:, None], self.columns]
+            total = int((offered // self.amounts).min(axis=1).sum())
+            self._if_empty = (self._table.last_altered, total)
+        return total
 
     def most(self) -> int:
         """Seats on the node that has most of them."""

@@ -112,6 +112,20 @@ def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:
     return Shortfall(signature, [], True, surplus=False, seen=columns.last_freed, verdict=verdict)
 
 
+def outgrows(view: View, gang: Gang) -> bool:
+    """Whether its minimum could not be seated even if nobody sat on today's nodes. Found without a
+    look for room: of several roles that only together are too much it is not."""
+    if more_than_there_is(view, gang) is not None:
+        return True
+    demands = demands_of(gang, gang.need)
+    waiting = [demand for demand in demands if not demand.announced]
+    chosen = len(waiting) < 2 or sum(demand.most for demand in waiting) <= gang.need
+    return any(
+        demand.seating.total_if_empty() < (demand.wanted if chosen else demand.least)
+        for demand in demands
+    )
+
+
 def seat(
     view: View,
     gang: Gang,

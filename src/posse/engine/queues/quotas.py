@@ -12,7 +12,7 @@ import numpy as np
 from posse.engine.columns import Ints
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
-from posse.engine.placement.demands import Demand
+from posse.engine.placement.demands import Demand, demands_of
 from posse.engine.placement.searching import Found
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.queues.ceilings import Flags
@@ -156,6 +156,15 @@ def stop(view: View, gang: Gang, demands: list[Demand], need: int, budget: Budge
     if any(demand.wanted < demand.most for demand in demands):
         alike = False  # others of its members may be content with less
     return _stopped_by(view, gang, budget, asked, over, alike)
+
+
+def out_of_reach(view: View, gang: Gang) -> bool:
+    """Whether its queue could never let it have its minimum, as queues and nodes are."""
+    budget = budget_of(view, gang)
+    if budget is None:
+        return False
+    quota = stop(view, gang, demands_of(gang, gang.need), gang.need, budget)
+    return quota is not None and quota.never
 
 
 def _stopped_by(
