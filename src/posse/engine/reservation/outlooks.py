@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from posse.engine.decisions import Reason, Verdict
 from posse.engine.gangs import Gang, made
 from posse.engine.placement.shortfalls import Shortfall
+from posse.engine.policy import Policy
 from posse.engine.resources import count
 from posse.engine.view import View
 
@@ -16,9 +17,9 @@ _MINUTE = 60.0
 _FORESEEABLE = 2 * 365 * 24 * 60 * _MINUTE
 
 
-def outlook(view: View, gang: Gang, verdict: Verdict) -> Verdict:
+def outlook(view: View, gang: Gang, verdict: Verdict, policy: Policy) -> Verdict:
     """The verdict with what is known of the gang's start, and its place in line."""
-    verdict = _told_when(view, gang, verdict)
+    verdict = _told_when(view, gang, verdict, policy)
     place = place_of(view, gang, verdict)
     return replace(verdict, position=place) if place else verdict
 
@@ -30,7 +31,7 @@ def place_of(view: View, gang: Gang, verdict: Verdict) -> int:
     return view.shortfalls.lines.place(gang)
 
 
-def _told_when(view: View, gang: Gang, verdict: Verdict) -> Verdict:
+def _told_when(view: View, gang: Gang, verdict: Verdict, policy: Policy) -> Verdict:
     if verdict.surplus or made(gang):
         return verdict
     held = view.reservations.of(gang)
@@ -42,9 +43,32 @@ def _told_when(view: View, gang: Gang, verdict: Verdict) -> Verdict:
     elif held.unknown:
         jobs = count(held.unknown, "job")
         sentence += f"; when it starts is unknown: {jobs} {_state(held.unknown)} no max runtime"
+        sentence += _protected(view, gang, policy)
     if held.gathers and held.room is not None:
         sentence += f"; what comes free on {count(len(held.room.rows), 'node')} is kept for it"
     return replace(verdict, sentence=sentence, starts_at=held.starts_at)
+
+
+def _protected(view: View, gang: Gang, policy: Policy) -> str:
+    """Whom it might end one day, and from when on; whether that would be enough is not promised."""
+    facts, hunting = gang.facts, view.hunting
+    assert facts is not None
+    if not (policy.preemption and facts.preempts):
+        return ""
+    dates = {
+        key: hunting.fresh[key]
+        for priority, gangs in hunting.seated.get(facts.queue, {}).items()
+        if priority < facts.priority
+        for key in gangs.keys() & hunting.fresh.keys()
+    }
+    if not dates:
+        return ""
+    first, date = min(dates.items(), key=lambda each: (each[1], each[0]))
+    others = f" and {count(len(dates) - 1, 'job')} more" if len(dates) > 1 else ""
+    return (
+        f"; {first}{others} of lower priority may not be ended for it before"
+        f" {about(date, view.now).removeprefix('at ')} (min-runtime)"
+    )
 
 
 def _expected(view: View, gang: Gang, verdict: Verdict) -> Verdict:

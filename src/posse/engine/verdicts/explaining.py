@@ -83,7 +83,7 @@ def explain(view: View, policy: Policy) -> Iterator[Wait]:
         else:
             untold[key] = blocked
             continue
-        verdict = outlook(view, gang, verdict)
+        verdict = outlook(view, gang, verdict, policy)
         if _news(gang, verdict):
             gang.verdict = verdict
             yield Wait(key, verdict)
