@@ -299,6 +299,9 @@ Made from `src/posse/scheduler/choices.py`. How the file is given and followed:
 {rows}
 
 Durations are numbers of seconds or Go durations such as `90s`, `1h30m`.
+
+`{{}}`, or a file that is empty when the scheduler starts, is all defaults. One that becomes empty
+while the scheduler runs is bad, and the last good one stays in force.
 """
 
 

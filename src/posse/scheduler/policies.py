@@ -53,12 +53,14 @@ def read_policy(text: str) -> Policy:
     return Policy(**{BY_KEY[key].field: BY_KEY[key].read(key, document[key]) for key in document})
 
 
-def load_policy(file: Path) -> Policy:
+def load_policy(file: Path, *, may_be_empty: bool = True) -> Policy:
     try:
         with file.open("rb") as opened:
             data = opened.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise PolicyError(f"larger than {_LARGEST >> 20} MiB")
+        if not may_be_empty and not data.strip():
+            raise PolicyError("empty; `{}` stands for the defaults")
         return read_policy(data.decode("utf-8"))
     except OSError as error:
         raise PolicyError(f"{file}: {error.strerror or error}") from error
@@ -94,8 +96,10 @@ class Policies:
             await self._changed.wait()
 
     def _look(self, file: Path) -> None:
+        """A file that became empty is a write that failed: it lifts no brake. One that says what is
+        in force anyway, as one that was always empty does, is good."""
         try:
-            policy = load_policy(file)
+            policy = load_policy(file, may_be_empty=self.current == Policy())
         except PolicyError as error:
             if str(error) != self.problem:
                 self.problem = str(error)

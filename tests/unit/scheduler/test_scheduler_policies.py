@@ -140,6 +140,32 @@ async def test_a_bad_file_keeps_the_last_good_policy_and_says_so_once(
     following.cancel()
 
 
+@pytest.mark.parametrize("nothing", ["", " \n\n"])
+@pytest.mark.parametrize(
+    ("text", "stays", "says"),
+    [
+        ("frozen: true", Policy(frozen=True), "policy.yaml: empty; `{}` stands for the defaults"),
+        ("", Policy(), ""),
+        ("# as it comes\n", Policy(), ""),
+    ],
+)
+async def test_a_file_that_becomes_empty_lifts_no_brake(
+    tmp_path: Path, text: str, nothing: str, stays: Policy, says: str
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(text)
+    policies = Policies(Policy(), file, Observer())
+    following = asyncio.create_task(policies.follow())
+    file.write_text(nothing)
+    await asyncio.sleep(5)
+    assert policies.current == stays
+    assert policies.problem.removeprefix(f"{tmp_path}/") == says
+    file.write_text("{}")
+    await asyncio.sleep(5)
+    assert (policies.current, policies.problem) == (Policy(), "")
+    following.cancel()
+
+
 async def test_a_scheduler_does_not_start_with_a_bad_file(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text("colour: red")
