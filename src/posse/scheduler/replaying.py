@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from posse.scheduler.capturing import FORMAT, Cycle, Header, spelled, told
 
 _LONGEST_HEADER = 1 << 20
 
+T = TypeVar("T")
 Spelled = tuple[str, dict[str, Any]]
 
 
@@ -56,7 +57,7 @@ def replay(file: Path, policy: Policy | None = None, *, most: int = 10) -> Repla
     view, methods = View(), told()
     for number, line in lines:
         try:
-            entry = msgspec.json.decode(line)
+            entry = _decoded(line, Any)
         except msgspec.DecodeError as error:
             if not line.endswith(b"\n"):
                 result.cut = True
@@ -110,9 +111,17 @@ def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(stream, start=2)
 
 
+def _decoded(line: bytes, model: type[T]) -> T:
+    """DecodeError for what is damaged, too: of text that is none the decoder says so in another."""
+    try:
+        return msgspec.json.decode(line, type=model)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError("it is damaged: not UTF-8") from error
+
+
 def _header(line: bytes) -> Header:
     try:
-        header = msgspec.json.decode(line, type=Header)
+        header = _decoded(line, Header)
     except msgspec.DecodeError as error:
         raise ReplayError(f"line 1: not a record of a scheduler: {error}") from error
     if header.format != FORMAT:

@@ -10,6 +10,7 @@ import pytest
 from posse.engine.policy import Policy
 from posse.scheduler import capturing
 from posse.scheduler.replaying import ReplayError, replay
+from posse.version import __version__
 from tests.unit.scheduler.rig import Rig, group, pod
 
 pytestmark = pytest.mark.looptime
@@ -108,6 +109,20 @@ async def test_what_is_no_record_is_named(tmp_path: Path, text: str, says: str) 
     with pytest.raises(ReplayError) as raised:
         replay(file)
     assert str(raised.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("near", "says"),
+    [(__version__.encode(), "line 1: not a record of a scheduler: "), (b"first-0", "line ")],
+)
+async def test_a_damaged_record_is_named(tmp_path: Path, near: bytes, says: str) -> None:
+    file = await recorded(tmp_path)
+    before, found, after = file.read_bytes().partition(near)
+    file.write_bytes(before + bytes([found[0], found[1] ^ 0x80]) + found[2:] + after)
+    with pytest.raises(ReplayError) as raised:
+        replay(file)
+    assert str(raised.value).startswith(says)
+    assert str(raised.value).endswith("it is damaged: not UTF-8")
 
 
 async def test_a_directory_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
