@@ -14,7 +14,7 @@ from posse.objects.pods import Pod
 from posse.scheduler.reading.doubts import doubts_of_group, doubts_of_pod
 from tests.unit.scheduler.rig import Rig, group, pod
 
-NO_DURATION = "is not a duration such as 30s, 5m or 1h30m; it is left alone"
+NO_DURATION = "is not a duration such as 30s, 5m or 1h30m; it is ignored"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_a_pod_can_hardly_mean(
         ({"minTaskMember": {"ps": 1, "worker": 2}}, ""),
         (
             {"minTaskMember": {"ps": 1, "worker": 4}},
-            "spec.minTaskMember adds up to 5, more than spec.minMember (3); it is left alone",
+            "spec.minTaskMember adds up to 5, more than spec.minMember (3); it is ignored",
         ),
     ],
 )
@@ -110,6 +110,19 @@ async def test_a_group_starts_though_its_times_make_no_sense(rig: Rig) -> None:
         f"{keys.START_TIMEOUT}: 'soon' {NO_DURATION};"
         f" its pods say {keys.MAX_RUNTIME}: 'long' {NO_DURATION}"
     )
+
+
+async def test_what_a_group_and_its_pods_say_alike_is_said_once(rig: Rig) -> None:
+    rig.nodes(2)
+    soon = {keys.MAX_RUNTIME: "soon"}
+    async with rig.running():
+        rig.api.put("podgroups", group("train", 2, annotations=soon))
+        await rig.until(lambda: bool(doubts(rig, "train")))
+        for number in range(2):
+            rig.api.put("pods", pod(f"train-{number}", "train", annotations=soon))
+        await rig.until(lambda: rig.phase("train") == "Running")
+        await rig.settle()
+    assert doubts(rig, "train") == [f"{keys.MAX_RUNTIME}: 'soon' {NO_DURATION}"]
 
 
 async def test_a_pod_without_a_group_is_told_itself(rig: Rig) -> None:

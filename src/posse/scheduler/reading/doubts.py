@@ -1,6 +1,6 @@
 """What an object says that can be understood as nothing, or as nothing that somebody meant.
 
-It keeps nobody from running: it is said once, and left alone. What the scheduler wrote itself, and
+It keeps nobody from running: it is said once, and ignored. What the scheduler wrote itself, and
 what seats depend on, is read strictly instead (`quarantine`).
 """
 
@@ -56,7 +56,7 @@ def doubts_of_group(group: PodGroup, kind: Kind) -> Iterator[str]:
     if of_roles > max(1, least or 0):
         yield (
             f"spec.minTaskMember adds up to {of_roles}, more than spec.minMember"
-            f" ({max(1, least or 0)}); it is left alone"
+            f" ({max(1, least or 0)}); it is ignored"
         )
 
 
@@ -65,7 +65,7 @@ def _of_wishes(meta: ObjectMeta) -> Iterator[str]:
         text = _said(meta, key)
         if text is not None and read_duration(text) is None:
             what = f"{key}: {_quoted(text)} is not a duration such as 30s, 5m or 1h30m"
-            yield f"{what}; it is left alone"
+            yield f"{what}; it is ignored"
     text = _said(meta, keys.PREEMPTABLE)
     if text is not None and text not in (*YES, *NO):
         what = f"{keys.PREEMPTABLE}: {_quoted(text)} is neither true nor false"

@@ -271,7 +271,8 @@ class Reader:
         return touched
 
     def _doubt(self, muster: Muster) -> None:
-        """What it says and can hardly mean: on its group or, where there is none, on a pod."""
+        """What it says and can hardly mean: on its group or, where there is none, on a pod. What a
+        job's controller wrote on both is said of the group alone."""
         group, said_by_pods = muster.group, sorted(muster.tally.doubts)
         if group is None:
             if (member := muster.first) is not None:
@@ -282,7 +283,7 @@ class Reader:
         named = group.spec.priority_class_name
         if named and ("", named) not in self._classes:
             told.append(f"priority class {named} does not exist: the priority of its pods counts")
-        told += [f"its pods say {doubt}" for doubt in said_by_pods]
+        told += [f"its pods say {doubt}" for doubt in said_by_pods if doubt not in muster.doubts]
         self._quarantine.doubt(muster.kind, group, group.metadata.uid, "; ".join(told))
 
     def _confine(self, muster: Muster) -> None:
