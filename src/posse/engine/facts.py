@@ -218,7 +218,7 @@ class PodFacts(Struct, frozen=True):
     grace: float = 0.0
     # It has begun to run: bound is not enough.
     running: bool = False
-    # Why it does not run yet, in one word, if its node says: `ImagePullBackOff`.
+    # Why it does not run yet, if its node says: `ImagePullBackOff (no such image)`.
     trouble: str = ""
     # What other pods' affinities see of it.
     labels: Mapping[str, str] = {}

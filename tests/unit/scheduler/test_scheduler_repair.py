@@ -140,8 +140,8 @@ def a_pod(**status: Any) -> Pod:
     return msgspec.convert(pod("p", nodeName="n0") | {"status": status}, Pod)
 
 
-def waiting(reason: str) -> dict[str, Any]:
-    return {"name": "c", "state": {"waiting": {"reason": reason}}}
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    return {"name": "c", "state": {"waiting": {"reason": reason, "message": message}}}
 
 
 TROUBLES = [
@@ -158,6 +158,19 @@ TROUBLES = [
         "CrashLoopBackOff",
     ),
     ({"phase": "Running", "containerStatuses": [waiting("CrashLoopBackOff")]}, ""),
+    (
+        {"phase": "Pending", "containerStatuses": [waiting("ConfigError", "no\nsecret s")]},
+        "ConfigError (no secret s)",
+    ),
+    (
+        {"phase": "Pending", "containerStatuses": [waiting("ErrImagePull", "x" * 9000)]},
+        f"ErrImagePull ({'x' * 200}...)",
+    ),
+    (
+        {"phase": "Failed", "reason": "OutOfcpu", "message": "no cores"},
+        "OutOfcpu (no cores)",
+    ),
+    ({"phase": "Pending", "message": "nobody's"}, ""),
 ]
 
 

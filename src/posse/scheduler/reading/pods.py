@@ -30,6 +30,7 @@ from posse.scheduler.reading.volumes import Volumes
 
 # What a container waits for that is only beginning.
 _BEGINNING = ("", "ContainerCreating", "PodInitializing")
+_LONGEST_MESSAGE = 200
 # As Go reads a yes and a no.
 YES = ("1", "t", "T", "true", "True", "TRUE")
 NO = ("0", "f", "F", "false", "False", "FALSE")
@@ -113,15 +114,23 @@ def read_pod(
 
 
 def trouble_of(pod: Pod) -> str:
-    """Why it does not run though it has a node, in its node's word; "" where that says nothing."""
+    """Why it does not run though it has a node, in its node's words; "" where that says nothing."""
     status = pod.status
     if status.phase == "Running" or not pod.spec.node_name:
         return ""
     for container in (*status.init_container_statuses, *status.container_statuses):
         waiting = container.state.waiting
         if waiting is not None and waiting.reason not in _BEGINNING:
-            return waiting.reason
-    return status.reason
+            return _explained(waiting.reason, waiting.message)
+    return _explained(status.reason, status.message)
+
+
+def _explained(reason: str, message: str) -> str:
+    """The message says which image or secret it is; of a long one its beginning is enough."""
+    said = " ".join(message.split())
+    if len(said) > _LONGEST_MESSAGE:
+        said = f"{said[:_LONGEST_MESSAGE]}..."
+    return f"{reason} ({said})" if reason and said else reason
 
 
 def turned_away(pod: Pod) -> bool:
