@@ -19,4 +19,5 @@ def down(app: App, purge: bool) -> None:
     stopped = asyncio.run(stop(home, purge=purge))
     app.say("The cluster has stopped" if stopped.was_running else "No cluster was running")
     if stopped.purged:
-        app.say(f"Everything it kept in {home.path} is deleted")
+        stays = f"; what is yours stays there: {', '.join(stopped.left)}" if stopped.left else ""
+        app.say(f"What it kept in {home.path} is deleted{stays}")

@@ -26,10 +26,13 @@ LAST_MOMENT = 5.0
 class Stopped(msgspec.Struct, frozen=True):
     was_running: bool
     purged: bool
+    left: tuple[str, ...] = ()
+    """What a purge left in the home: it is the user's."""
 
 
 async def down(home: Home, *, purge: bool = False) -> Stopped:
-    """Stop the cluster if it runs. `purge` deletes what it kept; a user's `config` stays."""
+    """Stop the cluster if it runs. `purge` deletes what it kept; what a user put there, or had
+    recorded, stays."""
     if not home.path.exists():
         return Stopped(False, False)
     home.prepare()
@@ -50,9 +53,10 @@ async def down(home: Home, *, purge: bool = False) -> Stopped:
         if purge:
             await remove_all(home.pods)
             _purge(home)
+    left = _left(home) if purge else ()
     if complaint:
         raise ClusterError(f"the cluster has stopped, but its context is left: {complaint}")
-    return Stopped(running, purge)
+    return Stopped(running, purge, left)
 
 
 async def end_supervisor(home: Home, pid: int) -> None:
@@ -114,6 +118,10 @@ def _alive(pid: int) -> bool:
     except OSError:  # no /proc here, or the process has just left it: the signal's word counts
         return not Path("/proc/self/stat").exists()
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _left(home: Home) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in home.path.iterdir())) if home.path.exists() else ()
 
 
 def _purge(home: Home) -> None:

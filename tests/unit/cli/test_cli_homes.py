@@ -1,0 +1,39 @@
+"""What `down` says of a home, and what a service of a home is not told by flags."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from posse.cli.main import program
+
+
+def posse(line: str) -> Result:
+    return CliRunner().invoke(program, shlex.split(line), prog_name="posse", standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("kept", "says"),
+    [
+        ([], "is deleted"),
+        (
+            ["policy.yaml", "config"],
+            "is deleted; what is yours stays there: config, policy.yaml",
+        ),
+    ],
+)
+def test_a_purge_says_what_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: list[str], says: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    for name in kept:
+        (home / name).write_text("")
+    monkeypatch.setenv("POSSE_HOME", str(home))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    result = posse("down --purge")
+    assert result.exception is None
+    assert result.stderr.splitlines()[-1] == f"What it kept in {home} {says}"
