@@ -37,3 +37,18 @@ def test_a_purge_says_what_stays(
     result = posse("down --purge")
     assert result.exception is None
     assert result.stderr.splitlines()[-1] == f"What it kept in {home} {says}"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("scheduler --policy p", "--policy goes without --home; there it is policy.yaml"),
+        ("scheduler --capture d", "--capture goes without --home; there it is captures"),
+        ("scheduler --metrics-port 1", "there it is that of `posse up --metrics-port`"),
+        ("controllers --metrics-port 1", "there it is that of `posse up --metrics-port`"),
+    ],
+)
+def test_a_flag_that_a_home_takes_the_place_of_is_refused_with_where_it_is(
+    tmp_path: Path, line: str, says: str
+) -> None:
+    assert says in str(posse(f"{line} --home {tmp_path}").exception)

@@ -110,12 +110,19 @@ def _beside_a_cluster(function: F) -> F:
     return function
 
 
+_OF_A_HOME = {
+    "policy": "there it is policy.yaml in that directory",
+    "capture": "there it is captures in that directory, where it exists",
+    "metrics_port": "there it is that of `posse up --metrics-port`",
+}
+
+
 def _only_beside(**flags: object) -> None:
     """A service of a home reads what it needs from there: no flag is silently forgotten."""
     for name, value in flags.items():
         if value:
             flag = name.replace("_", "-")
-            raise click.UsageError(f"--{flag} goes without --home; see `posse up --help`")
+            raise click.UsageError(f"--{flag} goes without --home; {_OF_A_HOME[name]}")
 
 
 @verb("scheduler")
