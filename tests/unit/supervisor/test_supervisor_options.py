@@ -11,6 +11,7 @@ from posse.local.supervisor.errors import ClusterError
 from posse.local.supervisor.options import Options
 
 RUNNING = Options(simulate=4, gpus=2)
+NODES = ({"metadata": {"name": "n"}},)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,10 @@ RUNNING = Options(simulate=4, gpus=2)
         ({"memory": "1Gi"}, "it runs with --memory 128Gi, not 1Gi"),
         ({"port": 6443}, None),
         ({"port": 1}, "it listens on port 6443, not 1"),
-        ({"nodes": ({"metadata": {"name": "n"}},)}, "it runs with other --nodes"),
+        (
+            {"simulate": 0, "nodes": NODES},
+            "it runs with --simulate 4, not the nodes of a file (--nodes)",
+        ),
         (
             {"simulate": 0, "machine": "m"},
             "it runs with simulated nodes, not this machine as its node",
@@ -32,6 +36,18 @@ RUNNING = Options(simulate=4, gpus=2)
 )
 def test_a_difference_is_named(change: dict[str, Any], difference: str | None) -> None:
     assert msgspec.structs.replace(RUNNING, **change).difference(RUNNING, 6443) == difference
+
+
+@pytest.mark.parametrize(
+    ("asked", "difference"),
+    [
+        (Options(nodes=NODES), None),
+        (Options(nodes=({"metadata": {"name": "m"}},)), "it runs with other --nodes"),
+        (Options(simulate=3), "it runs with the nodes of a file (--nodes), not --simulate 3"),
+    ],
+)
+def test_nodes_of_a_file_are_named(asked: Options, difference: str | None) -> None:
+    assert asked.difference(Options(nodes=NODES), 6443) == difference
 
 
 def test_another_version_is_a_difference() -> None:

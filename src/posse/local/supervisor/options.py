@@ -101,6 +101,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             names[name] = None
         return made
 
+    def _source(self) -> str:
+        """By which flag one gets such nodes."""
+        return "the nodes of a file (--nodes)" if self.nodes else f"--simulate {self.simulate}"
+
     def difference(self, running: Options, port: int) -> str | None:
         """In which way a running cluster, listening on `port`, is not what these options ask."""
         if bool(self.machine) != bool(running.machine):
@@ -110,6 +114,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             return f"it runs with POSSE_ISOLATION={running.isolation}, not {self.isolation}"
         if self.allow_host_paths != running.allow_host_paths:
             return "it runs with other --allow-host-path"
+        if bool(self.nodes) != bool(running.nodes):
+            return f"it runs with {running._source()}, not {self._source()}"
         for name in ("simulate", "gpus", "cpus", "memory"):
             asked, has = getattr(self, name), getattr(running, name)
             if asked != has:
