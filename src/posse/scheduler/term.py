@@ -232,8 +232,9 @@ class Term:
                 tasks.create_task(cache.run())
             for cache in required:
                 await cache.synced()
-            for cache in optional:
-                await self._synced_or_absent(cache)
+            absent = [c.kind.qualified for c in optional if not await self._synced_or_absent(c)]
+            if absent:
+                _log.info("not served, and so without objects: %s", ", ".join(absent))
             _log.info(
                 "decides on %d nodes, %d pods", len(self._nodes.objects), len(self._pods.objects)
             )
@@ -302,16 +303,17 @@ class Term:
             on_malformed=set_aside,
         )
 
-    async def _synced_or_absent(self, cache: Cache[Any]) -> None:
-        """A kind that is not served has no objects: it is waited for in the background."""
+    async def _synced_or_absent(self, cache: Cache[Any]) -> bool:
+        """Whether it is served. A kind that is not has no objects: it is waited for in the
+        background."""
         synced = asyncio.ensure_future(cache.synced())
         backoff = Backoff(self._world)
         try:
             while not synced.done():
                 if not await self._served(cache):
-                    _log.warning("%s are not served", cache.kind.qualified)
-                    return
+                    return False
                 await asyncio.wait({synced}, timeout=backoff.pause())
+            return True
         finally:
             synced.cancel()
 

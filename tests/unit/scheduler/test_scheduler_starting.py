@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from tests.unit.scheduler.rig import Rig, group, node, pod
@@ -333,3 +335,15 @@ async def test_crds_that_are_not_there_yet_stop_nobody(rig: Rig) -> None:
         rig.api.served = {"podgroups", "podgroups/status", "queues"}
         rig.api.put("podgroups", group("g", 1))
         await rig.until(lambda: rig.api.placed().get("g-0"))
+
+
+async def test_what_is_not_served_is_said_in_one_line_and_is_no_warning(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "posse.scheduler")
+    rig.nodes(1)
+    async with rig.running():
+        await rig.settle()
+    (said,) = [record for record in caplog.records if "not served" in record.getMessage()]
+    assert said.levelno == logging.INFO
+    assert "hypernodes.topology.volcano.sh" in said.getMessage()
