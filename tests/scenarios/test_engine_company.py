@@ -27,6 +27,7 @@ from tests.scenarios.language import (
     arrives,
     ends,
     gang,
+    member,
     node,
     pod,
     shape,
@@ -59,6 +60,11 @@ def job(name: str, *, relations: Relations | None = None, **like: Any) -> Team:
     return labelled(gang(name, **like))
 
 
+def called(job: str, team: Team) -> Team:
+    """The same pods, labelled as another job's."""
+    return labelled(team, job=job)
+
+
 def other(name: str, on: str, *, namespace: str = "team", **like: Any) -> PodFacts:
     labels = like.pop("labels", {})
     return replace(pod(name, on=on, **like), name=f"{namespace}/{name}", labels=labels)
@@ -74,6 +80,7 @@ def grid(**zones: int) -> list[NodeFacts]:
 
 ONE_EACH = Relations(avoids=(near(has("job", "j")),))
 PORT = Relations(ports=(HostPort(2222),))
+SEEKING = Relations(joins=(near(has("job", "data")),))
 TOGETHER = Relations(joins=(near(has("job", "j"), "zone"),))
 ROLES = {
     "ps": (1, shape(gpus=1)),
@@ -152,6 +159,14 @@ TABLE = [
         then=[Turn([ends("x")], [starts("j", on={"a0": 1})])],
     ),
     Scenario(
+        "and lets in who is not what it avoids any more",
+        grid(a=1),
+        others=[other("x", "a0", relations=Relations(avoids=(near(has("job", "j")),)))],
+        gangs=[job("j", workers=1, gpus=4)],
+        expect=[waits("j", because="whose anti-affinity avoids it")],
+        then=[Turn([arrives(called("k", job("j", workers=1, gpus=4)))], [starts("j")])],
+    ),
+    Scenario(
         "a node without the label is in no domain",
         [*grid(a=1), node("bare", gpus=4)],
         others=[other("x", "a0", labels={"job": "j"}), other("y", "bare", labels={"job": "j"})],
@@ -219,11 +234,41 @@ TABLE = [
     Scenario(
         "nobody is there whom it seeks",
         grid(a=1),
-        gangs=[
-            job("j", workers=1, gpus=1, relations=Relations(joins=(near(has("job", "data")),))),
-        ],
+        gangs=[job("j", workers=1, gpus=1, relations=SEEKING)],
         expect=[waits("j", because="1 node has no pod in the same kubernetes.io")],
         then=[Turn([arrives(other("x", "a0", labels={"job": "data"}))], [starts("j")])],
+    ),
+    Scenario(
+        "until it is one of those itself",
+        grid(a=1),
+        gangs=[job("j", workers=1, gpus=1, relations=SEEKING)],
+        expect=[waits("j", because="1 node has no pod in the same kubernetes.io")],
+        then=[
+            Turn(
+                [arrives(called("data", job("j", workers=1, gpus=1, relations=SEEKING)))],
+                [starts("j")],
+            )
+        ],
+    ),
+    Scenario(
+        "or one of those is there in its stead",
+        grid(a=1),
+        gangs=[job("j", workers=1, gpus=1, relations=SEEKING)],
+        expect=[waits("j", because="1 node has no pod in the same kubernetes.io")],
+        then=[
+            Turn(
+                [
+                    ends("j-worker-0"),
+                    arrives(
+                        replace(
+                            member("j", "worker-0", gpus=1, relations=SEEKING),
+                            labels={"job": "data"},
+                        )
+                    ),
+                ],
+                [starts("j")],
+            )
+        ],
     ),
     Scenario(
         "workers near their parameter server, where there is room for both",

@@ -195,10 +195,7 @@ class View:
             if facts.node is None and old.assumed:
                 new.row, new.assumed = old.row, True
                 self.columns.refer_to([old.row])
-            if (
-                (new.row, new.seating, new.going, facts.gang, facts.role)
-                == (old.row, old.seating, old.going, old.facts.gang, old.facts.role)
-            ) and (new.order, facts.part) == (old.order, old.facts.part):
+            if _decided_alike(old, new):
                 self._replace_quietly(new)
                 return
             self._detach(old, moved=(new.row, new.seating) != (old.row, old.seating))
@@ -259,6 +256,8 @@ class View:
         if member.facts.gang is not None:
             gang = self._gang(member.facts.gang)
             gang.members[member.facts.uid] = member
+            if member.row == NOWHERE:
+                self.shortfalls.reconsider(gang)
             self.stir(gang)
 
     def _detach(self, member: Member, *, moved: bool) -> None:
@@ -474,3 +473,14 @@ class View:
             assert (fresh.seats() == seating.seats()).all(), f"stale seats of {shape}"
             assert fresh.total() == seating.total()
             assert fresh.sizes() == seating.sizes()
+
+
+def _decided_alike(old: Member, new: Member) -> bool:
+    """Whether what is decided of the pod is the same: others tell those who wait by their labels,
+    and whoever sits sits, whatever they are now."""
+    mine, yours = old.facts, new.facts
+    return (
+        (old.row, old.seating, old.going, old.order) == (new.row, new.seating, new.going, new.order)
+        and (mine.gang, mine.role, mine.part) == (yours.gang, yours.role, yours.part)
+        and (new.row != NOWHERE or mine.labels == yours.labels)
+    )

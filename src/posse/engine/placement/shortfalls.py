@@ -178,6 +178,12 @@ class Shortfalls:
             self.untold.setdefault(gang.key, shortfall)
             shortfall.sought = False
 
+    def reconsider(self, gang: Gang) -> None:
+        """A pod of the gang is new or has other labels: company may be otherwise to it."""
+        shortfall = self._of.get(gang.key)
+        if shortfall is not None and shortfall.moves is not None:
+            shortfall.moves, shortfall.hopeless = -1, None
+
     def remove(self, gang: Gang) -> None:
         self.untold.pop(gang.key, None)
         self._leave(gang)
