@@ -468,6 +468,27 @@ HYPERNODES = [
         expect=[starts("mpi", on={"n0": 1, "n1": 1})],
     ),
     Scenario(
+        "HyperNodes in a circle have all nodes of the circle, each of them",
+        nodes=PLAIN,
+        hypernodes=[
+            hypernode("p", 3, *exactly("n0"), *exactly("q", domains=True)),
+            hypernode("q", 1, *exactly("n1"), *exactly("r", domains=True)),
+            hypernode("r", 2, *exactly("n2"), *exactly("p", domains=True)),
+        ],
+        gangs=[gang("mpi", workers=3, gpus=8, facts=must(tier=1))],
+        expect=[starts("mpi", on={"n0": 1, "n1": 1, "n2": 1})],
+    ),
+    Scenario(
+        "HyperNodes whose patterns mean all of them, themselves too, are no riddle",
+        nodes=PLAIN,
+        hypernodes=[
+            hypernode(f"s{at}", 1, *exactly(f"n{at % 6}"), Membership(domains=True, pattern="^s"))
+            for at in range(24)
+        ],
+        gangs=[gang("mpi", workers=6, gpus=8, facts=must(tier=1))],
+        expect=[starts("mpi", on={f"n{at}": 1 for at in range(6)})],
+    ),
+    Scenario(
         "a HyperNode that comes later is news",
         nodes=PLAIN,
         hypernodes=LEAVES[:1],

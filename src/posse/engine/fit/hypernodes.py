@@ -64,8 +64,8 @@ class HyperNodes:
     def domains(self, nodes: Mapping[str, NodeFacts]) -> dict[str, list[str]]:
         """The names of each domain's nodes, those of the domains in it among them."""
         self._call(nodes)
-        known: dict[str, dict[str, None]] = {}
-        return {name: sorted(self._nodes_of(name, known, ())) for name in sorted(self.facts)}
+        inside = {name: self._directly_inside(name) for name in self.facts}
+        return {name: sorted(self._nodes_of(name, inside)) for name in sorted(self.facts)}
 
     def _call(self, nodes: Mapping[str, NodeFacts]) -> None:
         before, self._nodes = self._nodes, dict(nodes)
@@ -85,26 +85,23 @@ class HyperNodes:
                     roll.ask(changed, gone)
                 self._rolls[membership] = rolls[membership] = roll
 
-    def _nodes_of(
-        self, name: str, known: dict[str, dict[str, None]], above: tuple[str, ...]
-    ) -> dict[str, None]:
-        """A domain that contains itself has of itself only what it has otherwise."""
-        if name in known:
-            return known[name]
-        nodes: dict[str, None] = {}
-        whole = True
-        for membership in self.facts[name].members:
-            if not membership.domains:
-                nodes.update(self._selected(membership))
-                continue
-            for inner in self._inner(membership):
-                if inner == name or inner in above:
-                    whole = False
-                    continue
-                nodes.update(self._nodes_of(inner, known, (*above, name)))
-        if whole or not above:
-            known[name] = nodes
+    def _nodes_of(self, name: str, inside: Mapping[str, set[str]]) -> set[str]:
+        """Its own and those of all domains inside, however deep, each of which is looked at once:
+        domains that contain one another have the same nodes."""
+        nodes: set[str] = set()
+        reached, found = [name], {name}
+        for domain in reached:
+            for membership in self.facts[domain].members:
+                if not membership.domains:
+                    nodes.update(self._selected(membership))
+            further = inside[domain] - found
+            found |= further
+            reached += further
         return nodes
+
+    def _directly_inside(self, name: str) -> set[str]:
+        members = self.facts[name].members
+        return {inner for each in members if each.domains for inner in self._inner(each)}
 
     def _selected(self, membership: Membership) -> dict[str, None]:
         if membership.name:
@@ -117,4 +114,4 @@ class HyperNodes:
         if not membership.pattern:
             return []
         pattern = re.compile(membership.pattern)
-        return [name for name in sorted(self.facts) if pattern.search(name)]
+        return [name for name in self.facts if pattern.search(name)]
