@@ -38,6 +38,26 @@ FULL = [pod("x", on="node-0", gpus=1)]
 
 TABLE = [
     Scenario(
+        "who could never start stands in line once it can, and so do those that ask the same",
+        nodes=nodes(1, gpus=2),
+        queues=[queue("rich", guarantee=2)],
+        gangs=line(3),
+        expect=[
+            waits(f"g0{at}", because="lower the guarantee", reason=Reason.QUOTA, place=0)
+            for at in range(3)
+        ],
+        then=[
+            Turn(
+                [arrives(node("full", gpus=1), pod("x", on="full", gpus=1))],
+                [
+                    waits(f"g0{at}", because="1 more is free", reason=Reason.QUOTA, place=at + 1)
+                    for at in range(3)
+                ],
+            )
+        ],
+        places=True,
+    ),
+    Scenario(
         "who waits alone is the first",
         nodes=nodes(1, gpus=1),
         others=FULL,

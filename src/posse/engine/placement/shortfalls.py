@@ -70,6 +70,11 @@ class Shortfall:
     gangs: dict[str, Gang] = field(default_factory=dict)
     _ranked: list[tuple[Rank, str]] = field(default_factory=list)
 
+    @property
+    def waits(self) -> bool:
+        """Its gangs wait for their minimum, and waiting may help them."""
+        return not self.surplus and (self.quota is None or not self.quota.never)
+
     def add(self, gang: Gang) -> None:
         self.gangs[gang.key] = gang
         entry = (gang.rank, gang.key)
@@ -123,16 +128,20 @@ class Shortfalls:
             self.untold[gang.key] = blocked
             return
         known = self._known.setdefault(blocked.signature, blocked)
+        waited = known.waits
         known.demands, known.proven = blocked.demands, blocked.proven
         known.surplus, known.seen = blocked.surplus, blocked.seen
         known.moves = blocked.moves
         known.behind = blocked.behind
         known.sought = False
         known.verdict = blocked.verdict
-        hopeless, known.quota = known.quota is not None and known.quota.never, blocked.quota
-        if hopeless != (known.quota is not None and known.quota.never):
+        known.quota = blocked.quota
+        if waited != known.waits:
             for other in known.gangs.values():
+                self.untold[other.key] = known
                 self.lines.leave(other.key)
+                if known.waits:
+                    self.lines.join(other)
         before = self._of.get(gang.key)
         if before is not known:
             self.remove(gang)
@@ -235,11 +244,7 @@ class Shortfalls:
     def _short_of_minimum(self, key: str) -> Gang | None:
         """Unless no waiting helps it."""
         shortfall = self._of.get(key)
-        if shortfall is None or shortfall.surplus:
-            return None
-        if shortfall.quota is not None and shortfall.quota.never:
-            return None
-        return shortfall.gangs[key]
+        return None if shortfall is None or not shortfall.waits else shortfall.gangs[key]
 
     def _eased(self, quota: Quota, since: int) -> bool:
         """Whether more of the quota may be left than was, of the nodes since this change."""
