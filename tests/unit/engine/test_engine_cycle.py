@@ -13,7 +13,7 @@ from posse.engine.policy import Policy
 from posse.engine.preemption.preying import Prey
 from posse.engine.preemption.quarry import Quarry
 from posse.engine.view import View
-from tests.scenarios.language import arrives, gang, node, nodes, pod
+from tests.scenarios.language import Team, arrives, gang, node, nodes, pod, vanishes
 
 POLICY = Policy()
 
@@ -152,6 +152,28 @@ def test_a_newcomer_does_not_wake_those_that_wait(placed: list[str]) -> None:
     arrives(gang("new", workers=1, gpus=1))(view)
     assert names(decide(view)) == [("Start", "new"), ("Wait", "g0")]
     assert placed == ["new"], "the first in line is told of one job more that may run for ever"
+
+
+@pytest.mark.parametrize("others", [0, 40])
+def test_who_came_and_left_behind_the_first_is_forgotten(others: int) -> None:
+    view = crowded(*[1] * (12 + others))
+    decide(view)
+    for at in range(300):
+        late = gang(f"late-{at}", workers=1, gpus=2, age=-1.0)
+        arrives(late)(view)
+        decide(view)
+        vanishes(late.group.uid)(view)
+    decide(view)
+    assert len(view.shortfalls.lines) < 2 * (12 + others) + 150
+
+
+def test_who_is_of_another_priority_now_left_its_old_place() -> None:
+    view = crowded(*[1] * 12)
+    last = gang("last", workers=1, gpus=2, age=-1.0)
+    for at in range(300):
+        arrives(Team(replace(last.group, priority=-at), last.pods))(view)
+        decide(view)
+    assert len(view.shortfalls.lines) < 150
 
 
 def test_a_verdict_is_told_once() -> None:

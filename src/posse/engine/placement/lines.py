@@ -13,7 +13,8 @@ from posse.engine.gangs import Gang, Rank
 
 # Who is told its place, from the front.
 TOLD = 10
-# So many that left may stand among the first before the line is closed up.
+# So many that left may stand among the first before the line is closed up; and so many more than
+# half of the line, wherever they stand.
 _GAPS = 64
 
 Entry = tuple[Rank, str]
@@ -31,6 +32,8 @@ class Lines:
         # By queue, as heaps: who stands in line, those that left among them; and those that were
         # passed over, until the ground they stand on changes.
         self._lines: dict[str, list[Entry]] = {}
+        # How many may have left each line since it was closed up.
+        self._left: dict[str, int] = {}
         self._passed: dict[str, dict[str, Rank]] = {}
         self._ground: dict[str, object] = {}
         self._in_line: dict[str, tuple[str, Rank]] = {}
@@ -41,19 +44,29 @@ class Lines:
         # Whose place is another one now, and who was not told yet.
         self.untold: dict[str, None] = {}
 
+    def __len__(self) -> int:
+        """How many entries there are, those that left among them."""
+        return sum(len(line) for line in self._lines.values())
+
     def join(self, gang: Gang) -> None:
         assert gang.facts is not None
         stands = (gang.facts.queue, gang.rank)
         if self._in_line.get(gang.key) != stands:
+            self.leave(gang.key)
             self._in_line[gang.key] = stands
             heappush(self._lines.setdefault(stands[0], []), (stands[1], gang.key))
             self._moved[stands[0]] = None
 
     def leave(self, key: str) -> None:
-        """It left, or may count again. Its entry stays until it comes to the front."""
+        """It left, or may count again. Its entry stays until it comes to the front, or until so
+        many may have left that closing up costs each of them no more than leaving did."""
         stood = self._in_line.get(key)
         if stood is not None:
-            self._moved[stood[0]] = None
+            queue, _ = stood
+            self._moved[queue] = None
+            self._left[queue] = self._left.get(queue, 0) + 1
+            if self._left[queue] > _GAPS + len(self._lines[queue]) // 2:
+                self._close_up(queue)
 
     def queues(self) -> list[str]:
         """The queues in which somebody is blocked, or was."""
@@ -162,3 +175,4 @@ class Lines:
                 self._drop(queue, entry)
         heapify(kept)
         self._lines[queue] = kept
+        self._left[queue] = 0
