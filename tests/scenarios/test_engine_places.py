@@ -38,6 +38,21 @@ FULL = [pod("x", on="node-0", gpus=1)]
 
 TABLE = [
     Scenario(
+        "who left its place for another and is back stands there once",
+        nodes=nodes(1, gpus=1),
+        others=FULL,
+        gangs=line(3),
+        expect=[waits(f"g0{at}", place=at + 1) for at in range(3)],
+        then=[
+            Turn(
+                [arrives(*line(3, priority=-1)[1:2])],
+                [waits("g01", place=3), waits("g02", place=2)],
+            ),
+            Turn([arrives(*line(3)[1:2])], [waits("g01", place=2), waits("g02", place=3)]),
+        ],
+        places=True,
+    ),
+    Scenario(
         "who could never start stands in line once it can, and so do those that ask the same",
         nodes=nodes(1, gpus=2),
         queues=[queue("rich", guarantee=2)],

@@ -92,7 +92,10 @@ class Lines:
 
     def first_few(self, queue: str, number: int) -> list[Gang]:
         """The first gangs of the queue that waiting helps, in order: the heap is walked no further
-        than it must be."""
+        than it must be.
+
+        Who left its place and came back to it stands there twice, one entry behind the other.
+        """
         line = self._lines.get(queue, [])
         found: list[Gang] = []
         gaps = 0
@@ -100,7 +103,7 @@ class Lines:
         while next_ones and len(found) < number:
             entry, at = heappop(next_ones)
             gang = self._stands(queue, entry)
-            if gang is None:
+            if gang is None or gang in found[-1:]:
                 gaps += 1
             elif not self._hopeless(gang):
                 found.append(gang)
@@ -168,7 +171,7 @@ class Lines:
 
     def _close_up(self, queue: str) -> None:
         kept: list[Entry] = []
-        for entry in self._lines[queue]:
+        for entry in dict.fromkeys(self._lines[queue]):
             if self._stands(queue, entry) is not None:
                 kept.append(entry)
             else:
