@@ -55,6 +55,23 @@ def test_a_row_is_given_to_another_name_only_when_nothing_refers_to_it() -> None
     assert (free(view, "b"), free(view, "c")) == (4, 4)
 
 
+def test_domains_of_nodes_that_came_and_left_are_forgotten() -> None:
+    view = View()
+    arrives(*(node(f"stays-{at}", labels={"rack": f"r{at % 2}"}) for at in range(4)))(view)
+    racks = view.neighbours.domains("rack")
+    for at in range(500):
+        view.set_node(node(f"n{at}", labels={"rack": f"gone-{at}"}))
+        racks.ids()
+        view.remove_node(f"n{at}")
+    view.set_node(node("new", labels={"rack": "r1"}))
+    assert len(racks) < 100
+    rows = [view.columns.row[name] for name in ("stays-0", "stays-1", "stays-2", "stays-3", "new")]
+    first, second, *others = racks.ids()[rows].tolist()
+    assert first != second
+    assert others == [first, second, second]
+    assert max(racks.ids()) < len(racks)
+
+
 def test_a_pod_that_moves_is_counted_once() -> None:
     view = View()
     view.set_node(node("a", gpus=2))

@@ -27,6 +27,8 @@ V = TypeVar("V")
 Mask = NDArray[np.bool_]
 
 _MOST_COUNTED: Final = 64
+# So many domains more than twice the rows may be numbered before the dead ones are forgotten.
+_SPARE_NUMBERS: Final = 64
 _UNLABELLED: Final[Mapping[str, str]] = {}
 
 
@@ -59,6 +61,8 @@ class Domains:
                     self._seen[row] = node
                     self._ids[row] = self._domain(node)
                     self._single = None
+            if len(self._number) > 2 * len(self._seen) + _SPARE_NUMBERS:
+                self._renumber()
         return self._ids
 
     @property
@@ -68,6 +72,12 @@ class Domains:
         if self._single is None:
             self._single = bool(np.bincount(ids[ids >= 0], minlength=1).max() <= 1)
         return self._single
+
+    def _renumber(self) -> None:
+        """Most of the domains have no node any more. Each of them was a change of some node since
+        the last time: as much as this costs."""
+        self._number = {}
+        self._ids = np.array([self._domain(node) for node in self._seen], np.intp)
 
     def _domain(self, node: NodeFacts | None) -> int:
         value = None if node is None else node.labels.get(self._key)
