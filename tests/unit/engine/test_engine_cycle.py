@@ -8,12 +8,13 @@ from msgspec.structs import replace
 from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Decision, Start, Wait
 from posse.engine.gangs import Gang
-from posse.engine.placement import packing, placing
+from posse.engine.placement import packing, placing, searching
+from posse.engine.placement.demands import Demand
 from posse.engine.policy import Policy
 from posse.engine.preemption.preying import Prey
 from posse.engine.preemption.quarry import Quarry
 from posse.engine.view import View
-from tests.scenarios.language import Team, arrives, gang, node, nodes, pod, vanishes
+from tests.scenarios.language import Team, arrives, gang, node, nodes, pod, shape, vanishes
 
 POLICY = Policy()
 
@@ -95,6 +96,27 @@ def test_victims_are_not_looked_for_twice_in_vain_in_one_cycle(
     )(view)
     assert ("Evict", "urgent") in names(decide(view))
     assert sought == ["vain", "urgent"]
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_nodes_are_sorted_only_for_a_search_that_may_take_a_step(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """There is room for each of the roles, but not for both."""
+    sorted_out: list[str] = []
+    original = searching._classes
+
+    def spy(view: View, demands: list[Demand]) -> object:
+        sorted_out.append(view.in_turn)
+        return original(view, demands)
+
+    monkeypatch.setattr(searching, "_classes", spy)
+    view = View()
+    roles = {"w": (2, shape(cores=2.5, gpus=4)), "ps": (2, shape(cores=2))}
+    arrives(*nodes(2, cores=4, gpus=4), gang("both", roles=roles))(view)
+    decided = list(cycle(view, replace(POLICY, search_steps=steps), 0.0))
+    assert names(decided) == [("Wait", "both")]
+    assert bool(sorted_out) == bool(steps)
 
 
 def crowded(*teams: int) -> View:

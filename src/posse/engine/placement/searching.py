@@ -36,8 +36,10 @@ Found = dict[Demand, list[int]]
 def search(view: View, demands: list[Demand], need: int, steps: int) -> tuple[Found | None, bool]:
     """Seats for every demand, counted in the columns; or None, and whether that is proven."""
     pods = need + sum(d.wanted for d in demands if d.announced)
+    if pods > _MOST_PODS or not steps:
+        return None, False
     nodes = _classes(view, demands)
-    if pods > _MOST_PODS or len(nodes) > _MOST_CLASSES:
+    if len(nodes) > _MOST_CLASSES:
         return None, False
     hunt = _Hunt(view, demands, need, steps)
     try:
