@@ -37,8 +37,9 @@ PREEMPTS = "PreemptsOthers"
 _STALE = 5.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-# So often nodes may turn a whole gang away before it stands back, too; the pause doubles so often.
+# So often nodes may turn a whole gang away before it stands back, too.
 _REBUFFS = 3
+# So often a pause doubles: a gang may fail for as long as the scheduler runs.
 _LONGER = 6
 
 
@@ -107,8 +108,7 @@ class Outcomes:
         if setback.count == 1:
             self.refute(uids)
             return
-        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (setback.count - 2))
-        pause = self._world.jitter(pause)
+        pause = self._pause(setback.count - 2)
         muster = self._reader.musters.get(gang)
         begun = begun or (muster is not None and muster.seated > 0)
         if muster is None or not begun or now - setback.since >= self._policy.release_after:
@@ -139,8 +139,7 @@ class Outcomes:
         self._rebuffs[gang] = (muster.rebuffs, rounds)
         if rounds < _REBUFFS:
             return
-        longer = min(rounds - _REBUFFS, _LONGER)
-        pause = self._world.jitter(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**longer))
+        pause = self._pause(rounds - _REBUFFS)
         why = f"nodes have turned {count(muster.rebuffs, 'pod')} of it away, and are tried again"
         self._inbox.post(lambda: self._withhold(gang, why, None, pause))
 
@@ -181,6 +180,11 @@ class Outcomes:
         """Nothing is left of the gang."""
         self._setbacks.pop(gang, None)
         self._rebuffs.pop(gang, None)
+
+    def _pause(self, earlier: int) -> float:
+        """Seconds to stand back for, after so many pauses in a row."""
+        longer = _FIRST_PAUSE * 2 ** min(earlier, _LONGER)
+        return self._world.jitter(min(_LONGEST_PAUSE, longer))
 
     def _let_go(self, muster: Muster, why: str) -> None:
         pods = tuple(
