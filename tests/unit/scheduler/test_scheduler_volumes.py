@@ -50,6 +50,15 @@ def a_class(name: str = "late", mode: str = "WaitForFirstConsumer", **fields: An
     return msgspec.convert(document | fields, StorageClass)
 
 
+def a_csi_node(**counts: int | None) -> CsiNode:
+    """Its drivers, and how many volumes each attaches, if it says."""
+    drivers = [
+        {"name": name} | ({} if count is None else {"allocatable": {"count": count}})
+        for name, count in counts.items()
+    ]
+    return msgspec.convert({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}, CsiNode)
+
+
 def user(*claims: str, **spec: Any) -> Pod:
     volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
     document = pod("p", volumes=volumes + spec.pop("volumes", []), **spec)
@@ -242,8 +251,7 @@ def test_attach_limits_are_a_resource_once_some_node_has_one() -> None:
     read = found.read(user("data"))
     assert read is not None
     assert read.attachments == ()
-    drivers = [{"name": "ebs", "allocatable": {"count": 2}}, {"name": "quiet"}]
-    said = msgspec.convert({"metadata": {"name": "n"}, "spec": {"drivers": drivers}}, CsiNode)
+    said = a_csi_node(ebs=2, quiet=None)
     assert found.set_limits("n", said)
     assert not found.set_limits("n", said)
     read = found.read(user("data"))
@@ -251,3 +259,20 @@ def test_attach_limits_are_a_resource_once_some_node_has_one() -> None:
     assert read.attachments == (("attachable-volumes-csi-ebs", 1),)
     assert found.attachable("n") == {"attachable-volumes-csi-ebs": 2}
     assert found.attachable("elsewhere") == {"attachable-volumes-csi-ebs": LARGEST}
+
+
+def test_a_driver_has_limits_until_the_last_node_that_says_so_is_gone() -> None:
+    found = shelves()
+    steps = [
+        ("n1", a_csi_node(ebs=2, nfs=9), True, {"ebs": 2, "nfs": 9}),
+        ("n2", a_csi_node(ebs=3), False, {"ebs": 3, "nfs": LARGEST}),
+        ("n1", a_csi_node(ebs=4, nfs=9), False, {"ebs": 4, "nfs": 9}),
+        ("n1", a_csi_node(ebs=4, nfs=None), True, {"ebs": 4}),
+        ("n1", None, False, {"ebs": LARGEST}),
+        ("n1", None, False, {"ebs": LARGEST}),
+        ("n2", a_csi_node(), True, {}),
+    ]
+    for node, said, others, attaches in steps:
+        assert found.set_limits(node, said) == others
+        expected = {f"attachable-volumes-csi-{name}": n for name, n in attaches.items()}
+        assert found.attachable(node) == expected

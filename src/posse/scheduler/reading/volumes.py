@@ -7,6 +7,7 @@ together with the node (see `claiming`). Any other claim without a volume keeps 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from itertools import product
 from typing import Final
@@ -67,6 +68,8 @@ class Shelves:
         self.drivers: dict[str, CsiDriver] = {}
         self.capacities: dict[Key, CsiStorageCapacity] = {}
         self._limits: dict[str, dict[str, int]] = {}
+        # On how many nodes each driver says how much it attaches, where it does on any.
+        self._limiting: Counter[str] = Counter()
         self._users: dict[Key, dict[str, None]] = {}
 
     # -- who uses what -----------------------------------------------------------------------
@@ -111,26 +114,26 @@ class Shelves:
     # -- attach limits -----------------------------------------------------------------------
 
     def set_limits(self, node: str, said: CsiNode | None) -> bool:
-        """What a node's drivers can attach. True when that names a driver for the first time."""
-        before = self.limited()
+        """What a node's drivers can attach. True when another set of drivers has limits."""
+        before = set(self._limiting)
         limits = {
             driver.name: driver.allocatable.count
             for driver in (() if said is None else said.spec.drivers)
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
+        self._limiting.update(limits.keys())
+        self._limiting.subtract(self._limits.pop(node, {}).keys())
+        self._limiting = +self._limiting
         if limits:
             self._limits[node] = limits
-        else:
-            self._limits.pop(node, None)
-        return self.limited() != before
-
-    def limited(self) -> list[str]:
-        return sorted({driver for limits in self._limits.values() for driver in limits})
+        return set(self._limiting) != before
 
     def attachable(self, node: str) -> dict[str, int]:
         """In the words of resources; a driver that says nothing here attaches any number."""
         limits = self._limits.get(node, {})
-        return {_attachments(driver): limits.get(driver, LARGEST) for driver in self.limited()}
+        return {
+            _attachments(driver): limits.get(driver, LARGEST) for driver in sorted(self._limiting)
+        }
 
     # -- what a pod's claims say -------------------------------------------------------------
 
@@ -281,7 +284,7 @@ class Shelves:
         else:
             known = self.classes.get(claim.class_name)
             found = None if known is None else (known.provisioner, "/".join(claim.key))
-        return found if found is not None and found[0] in self.limited() else None
+        return found if found is not None and found[0] in self._limiting else None
 
 
 def claims_of(pod: Pod) -> dict[Key, bool]:
