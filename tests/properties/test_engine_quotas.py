@@ -72,8 +72,8 @@ class World:
     def above(self, name: str) -> Iterator[QueueFacts]:
         """The queue and its ancestors, as far as they are described.
 
-        `root` is above all that name nobody, and below nobody; of a circle the first by name is
-        below nobody either.
+        `root` is above all that name nobody, and below nobody; who is in a circle is below nobody
+        either.
         """
         known = {"default": QueueFacts("default")} | {q.name: q for q in self.queues}
         parents = {q.name: "" if q.name == "root" else q.parent or "root" for q in known.values()}
@@ -82,7 +82,7 @@ class World:
             circle = [name]
             while (at := parents.get(circle[-1], "")) not in ("", *circle):
                 circle.append(at)
-            if at == name == min(circle):
+            if at == name:
                 return
             name = parents[name]
 
