@@ -92,13 +92,21 @@ def owned(name: str, *, uid: str = "job-1", **fields: Any) -> Manifest:
 
 
 def worker_pod(
-    index: int, phase: str = "Running", *, ready: bool = True, reason: str = "", **fields: Any
+    index: int,
+    phase: str = "Running",
+    *,
+    ready: bool = True,
+    reason: str = "",
+    message: str = "",
+    **fields: Any,
 ) -> Manifest:
     status: Manifest = {"phase": phase}
     if phase == "Running":
         status["conditions"] = [{"type": "Ready", "status": "True" if ready else "False"}]
     if reason:
         status["reason"] = reason
+    if message:
+        status["message"] = message
     return member(owned(f"train-worker-{index}", status=status, **fields))
 
 

@@ -29,6 +29,13 @@ from tests.unit.controllers.builders import (
     worker_pod,
 )
 
+# The node had too little of something before it came.
+TURNED_AWAY = worker_pod(
+    0,
+    "Failed",
+    reason="Evicted",
+    message="Pod was rejected: The node had condition: [DiskPressure]. ",
+)
 WORKERS = (worker_pod(0), worker_pod(1))
 FOREIGN = {"metadata": {"name": "train-worker-0", "namespace": "ns", "uid": "x"}}
 
@@ -125,6 +132,11 @@ SITUATIONS: list[tuple[str, Observed, list[str]]] = [
             worker_pod(1),
             launcher=launcher(),
         ),
+        ["create PodGroup train", "delete Pod train-worker-0"],
+    ),
+    (
+        "a node under pressure turned a worker away: it ran as little",
+        observed(mpi_job(), TURNED_AWAY, worker_pod(1), launcher=launcher()),
         ["create PodGroup train", "delete Pod train-worker-0"],
     ),
     (
@@ -380,6 +392,11 @@ BLANK_OR_NOT: list[tuple[str, Observed, dict[str, str]]] = [
             mpi_job(status=started()), worker_pod(0, "Failed", reason="Evicted"), worker_pod(1)
         ),
         {"Created": "True MPIJobCreated", "Failed": "True MPIJobEvicted"},
+    ),
+    (
+        "a worker was turned away by its node, in the same word",
+        observed(mpi_job(status=started()), TURNED_AWAY, worker_pod(1)),
+        {"Created": "True MPIJobCreated"},
     ),
     (
         "the deadline passed, with no launcher to notice it",

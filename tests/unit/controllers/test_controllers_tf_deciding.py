@@ -97,6 +97,11 @@ SITUATIONS: list[tuple[str, Observed, list[str]]] = [
         ["delete Pod train-ps-0"],
     ),
     (
+        "a node that shuts down turned a pod away: it is replaced, whatever its policy says",
+        whole(worker_job(), pod("ps-0", "Failed", reason="NodeShutdown"), *PODS[1:]),
+        ["delete Pod train-ps-0"],
+    ),
+    (
         "a pod was preempted: it is replaced, whatever its policy says",
         whole(worker_job(), pod("ps-0", "Failed", disrupted="PreemptionByScheduler"), *PODS[1:]),
         ["delete Pod train-ps-0"],

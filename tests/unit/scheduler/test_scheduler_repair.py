@@ -186,6 +186,7 @@ def test_why_a_pod_does_not_run(status: dict[str, Any], trouble: str) -> None:
         ({"phase": "Failed", "reason": "OutOfnvidia.com/gpu"}, True),
         ({"phase": "Failed", "reason": "UnexpectedAdmissionError"}, True),
         ({"phase": "Failed", "reason": "Evicted"}, False),
+        ({"phase": "Failed", "reason": "Evicted", "message": "Pod was rejected: x"}, True),
         ({"phase": "Failed"}, False),
         ({"phase": "Running", "reason": "OutOfcpu"}, False),
     ],

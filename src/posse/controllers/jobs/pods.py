@@ -67,12 +67,13 @@ def is_ready(pod: Manifest) -> bool:
 
 def is_evicted(pod: Manifest) -> bool:
     """Put out by its node for want of resources: it ran, and what it held is lost."""
-    return phase_of(pod) == "Failed" and reason_of(pod) == "Evicted" and not is_ending(pod)
+    put_out = phase_of(pod) == "Failed" and reason_of(pod) == "Evicted"
+    return put_out and not was_turned_away(pod) and not is_ending(pod)
 
 
 def was_turned_away(pod: Manifest) -> bool:
     """Its node refused it at the door: nothing ran, so a fresh pod loses nothing."""
-    return phase_of(pod) == "Failed" and is_rejection(reason_of(pod))
+    return phase_of(pod) == "Failed" and is_rejection(reason_of(pod), message_of(pod))
 
 
 def was_displaced(pod: Manifest) -> bool:

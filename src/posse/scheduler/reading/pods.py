@@ -135,7 +135,8 @@ def _explained(reason: str, message: str) -> str:
 
 def turned_away(pod: Pod) -> bool:
     """Whether its node would not have it: it ended there without having begun."""
-    return pod.status.phase == "Failed" and is_rejection(pod.status.reason)
+    status = pod.status
+    return status.phase == "Failed" and is_rejection(status.reason, status.message)
 
 
 def disrupted(pod: Pod) -> bool:
