@@ -64,12 +64,13 @@ def node(
     taints: Sequence[Taint] = (),
     ready: bool = True,
     cordoned: bool = False,
+    closed: str = "",
     extra: dict[str, int] | None = None,
 ) -> NodeFacts:
     room = {"cpu": int(cores * 1000), "memory": gib * GI, "pods": pods, **(extra or {})}
     if gpus:
         room[GPU] = gpus
-    return NodeFacts(name, room, labels or {}, tuple(taints), ready, not cordoned)
+    return NodeFacts(name, room, labels or {}, tuple(taints), ready, not cordoned, closed)
 
 
 def nodes(number: int, *, prefix: str = "node", **room: object) -> list[NodeFacts]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from posse.engine.cycle import cycle
 from posse.engine.decisions import Reason, Start
-from posse.engine.facts import Keeps, Purpose, Taint, Toleration
+from posse.engine.facts import Keeps, Purpose, Toleration
 from posse.engine.fit.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.policy import Policy
 from posse.engine.view import View
@@ -651,10 +651,7 @@ SCENARIOS = [
     ),
     Scenario(
         "an autoscaler's dying node gets no new member, whatever the pods tolerate",
-        nodes=[
-            node("old", gpus=2, taints=[Taint("ToBeDeletedByClusterAutoscaler", "1")]),
-            node("older", gpus=2, taints=[Taint("karpenter.sh/disrupted")]),
-        ],
+        nodes=[node(name, gpus=2, closed="being removed") for name in ("old", "older")],
         gangs=[gang("mpi", workers=2, gpus=1, tolerations=[Toleration(operator="Exists")])],
         expect=[waits("mpi", because="2 nodes are being removed")],
         then=[Turn([arrives(node("new", gpus=2))], [starts("mpi", 2, on={"new": 2})])],

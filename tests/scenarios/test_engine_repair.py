@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from posse.engine.cycle import cycle, wake_at
 from posse.engine.decisions import Decision, Keep, Reason, Release, Start, Wait
-from posse.engine.facts import Keeps, Purpose
+from posse.engine.facts import Keeps, Purpose, Toleration
 from posse.engine.fit.terms import PodTerm, Relations, Requirement, Selector
 from posse.engine.policy import Policy
 from posse.engine.view import View
@@ -177,6 +177,28 @@ KEPT = [
             Turn(
                 [arrives(member("train", "worker-1", gpus=1))],
                 [starts("train", 1, on={"node-3": 1}), keeps("train")],
+            ),
+        ],
+    ),
+    scenario(
+        "drained: who tolerates the cordon does not go back, where there is another seat",
+        nodes=nodes(4, gpus=1),
+        gangs=[trains(tolerations=[Toleration(operator="Exists")])],
+        then=[
+            Turn(
+                [arrives(node("node-1", gpus=1, cordoned=True)), ends("train-worker-1")],
+                [keeps("train", ("worker", "node-3")), incomplete("train")],
+            ),
+        ],
+    ),
+    scenario(
+        "drained: who tolerates the cordon goes back, where there is no other seat",
+        nodes=nodes(3, gpus=1),
+        gangs=[trains(tolerations=[Toleration(operator="Exists")])],
+        then=[
+            Turn(
+                [arrives(node("node-1", gpus=1, cordoned=True)), ends("train-worker-1")],
+                [keeps("train", ("worker", "node-1")), incomplete("train")],
             ),
         ],
     ),

@@ -94,7 +94,15 @@ class NodeFacts(Struct, frozen=True):
     labels: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
     ready: bool = True
+    # Nobody has cordoned it: a cordon can be tolerated.
     schedulable: bool = True
+    # What the node is, where that keeps everything new off it, whatever it tolerates; "" where not.
+    closed: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether it takes pods of people who tolerate no more than its taints."""
+        return self.ready and self.schedulable and not self.closed
 
 
 class Expected(Struct, frozen=True):

@@ -209,8 +209,17 @@ class View:
         gang = None if member.facts.gang is None else self.gangs[member.facts.gang]
         if gang is not None and member.row != NOWHERE and not member.leaving:
             node, labels = self.columns.names[member.row], self.columns.labels[member.row]
+            shunned = shunned or self._drained(member)
             gang.vacancies.append(Vacancy(member, node, labels, shunned))
         self._detach(member, moved=True)
+
+    def _drained(self, member: Member) -> bool:
+        """Whether its node is cordoned, which it tolerates: its successor could go back there, and
+        nobody would ever be done with draining the node."""
+        node = self.columns.nodes[member.row]
+        if node is None or node.schedulable:
+            return False
+        return not member.seating.eligibility.bars()[member.row]
 
     def refute(self, uid: str) -> None:
         """An assumed bind or release of this pod did not happen."""

@@ -99,7 +99,9 @@ class Outbox(Protocol):
 
     def released(self, gang: str, why: str) -> None: ...
 
-    def takes_pods(self, node: str) -> bool: ...
+    def takes(self, seat: Seat) -> bool:
+        """Whether the node of the seat may still have its pod."""
+        ...
 
 
 class Committer:
@@ -198,8 +200,8 @@ class Committer:
         holds = tuple((held.role, held.node) for held in start.holds)
         try:
             for seat in start.seats:
-                if not self._outbox.takes_pods(seat.node):
-                    raise Stale(f"node {seat.node} takes no pods any more", awaited=0)
+                if not self._outbox.takes(seat):
+                    raise Stale(f"node {seat.node} does not take {seat.pod} any more", awaited=0)
             if not is_alone(start.gang):
                 await self._prepare(start.gang, order, holds)
         except Stale as abandon:

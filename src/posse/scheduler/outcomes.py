@@ -37,9 +37,10 @@ PREEMPTS = "PreemptsOthers"
 _STALE = 5.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-# So often nodes may turn a whole gang away before it stands back, too.
+# So often nodes may turn a whole gang away, or its start be given up, before it stands back, too;
+# the pause doubles so often.
 _REBUFFS = 3
-# So often a pause doubles: a gang may fail for as long as the scheduler runs.
+_ABANDONS = 3
 _LONGER = 6
 
 
@@ -71,9 +72,11 @@ class Outcomes:
         self._setbacks: dict[str, _Setback] = {}
         # How many of its pods nodes had turned away when nobody of it sat, and how often that was.
         self._rebuffs: dict[str, tuple[int, int]] = {}
+        # How often in a row a start was given up before anything was bound.
+        self._abandons: dict[str, int] = {}
 
-    def takes_pods(self, node: str) -> bool:
-        return self._reader.ground.takes_pods(node)
+    def takes(self, seat: Seat) -> bool:
+        return self._reader.takes(seat.node, seat.uid)
 
     def refute(self, uids: Sequence[str]) -> None:
         def apply() -> None:
@@ -93,9 +96,14 @@ class Outcomes:
         self._inbox.wake()
 
     def abandoned(self, gang: str, why: str, awaited: int | None) -> None:
-        """Nothing is decided about the gang until the cache has caught up, or has had the time."""
+        """Nothing is decided about the gang until the cache has caught up, or has had the time.
+        Where that does not help, it stands back for longer and longer, and says why."""
         _log.info("%s: not started: %s", gang, why)
-        self._inbox.post(lambda: self._withhold(gang, why, awaited, _STALE))
+        times = self._abandons[gang] = self._abandons.get(gang, 0) + 1
+        pause = _STALE
+        if times > _ABANDONS:
+            awaited, pause = None, max(_STALE, self._pause(times - _ABANDONS - 1))
+        self._inbox.post(lambda: self._withhold(gang, why, awaited, pause))
 
     def errand(self, gang: str, what: str) -> None:
         self._inbox.post(lambda: self._reader.errand(gang, what))
@@ -145,6 +153,7 @@ class Outcomes:
 
     def started(self, gang: str, seats: Sequence[Seat]) -> None:
         self._setbacks.pop(gang, None)
+        self._abandons.pop(gang, None)
         if is_alone(gang):
             # kube-scheduler's words, as others look for them.
             (seat,) = seats
@@ -180,10 +189,11 @@ class Outcomes:
         """Nothing is left of the gang."""
         self._setbacks.pop(gang, None)
         self._rebuffs.pop(gang, None)
+        self._abandons.pop(gang, None)
 
-    def _pause(self, earlier: int) -> float:
-        """Seconds to stand back for, after so many pauses in a row."""
-        longer = _FIRST_PAUSE * 2 ** min(earlier, _LONGER)
+    def _pause(self, times: int) -> float:
+        """For how long whom nothing helped stands back, so many times after the first."""
+        longer = _FIRST_PAUSE * 2 ** min(times, _LONGER)
         return self._world.jitter(min(_LONGEST_PAUSE, longer))
 
     def _let_go(self, muster: Muster, why: str) -> None:

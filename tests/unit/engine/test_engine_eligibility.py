@@ -80,10 +80,16 @@ BARS = [
         Bar.TAINT,
     ),
     (
-        "about to be deleted",
-        node("n", taints=[Taint("karpenter.sh/disrupted")]),
+        "closed to all",
+        node("n", closed="being removed"),
         EVERYTHING,
-        Bar.LEAVING,
+        Bar.CLOSED,
+    ),
+    (
+        "closed to all, and cordoned",
+        node("n", closed="quarantined", cordoned=True),
+        EVERYTHING,
+        Bar.CLOSED,
     ),
     ("no node at all", None, Constraints(), Bar.UNKNOWN),
 ]

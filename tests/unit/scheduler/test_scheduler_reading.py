@@ -205,25 +205,38 @@ def a_node(**changes: Any) -> Node:
     return msgspec.convert(node("n") | changes, Node)
 
 
+def tainted(key: str, effect: str = "NoSchedule") -> Object:
+    return {"spec": {"taints": [{"key": key, "effect": effect}]}}
+
+
 @pytest.mark.parametrize(
-    ("changes", "ready", "schedulable"),
+    ("changes", "ready", "schedulable", "closed"),
     [
-        ({}, True, True),
-        ({"spec": {"unschedulable": True}}, True, False),
-        ({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}, False, True),
-        ({"status": {}}, False, True),
-        ({"spec": {"taints": [{"key": "karpenter.sh/disrupted", "effect": "X"}]}}, True, False),
-        ({"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}}, True, True),
+        ({}, True, True, ""),
+        ({"spec": {"unschedulable": True}}, True, False, ""),
+        ({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}, False, True, ""),
+        ({"status": {}}, False, True, ""),
+        (tainted("ToBeDeletedByClusterAutoscaler"), True, True, "being removed"),
+        (tainted("karpenter.sh/disrupted", "X"), True, True, "being removed"),
+        (tainted("gpu"), True, True, ""),
         (
             {"metadata": {"name": "n", "deletionTimestamp": "2020-01-01T00:00:00Z"}},
             True,
-            False,
+            True,
+            "being removed",
         ),
     ],
 )
-def test_which_nodes_take_pods(changes: Object, ready: bool, schedulable: bool) -> None:
+def test_which_nodes_take_pods(
+    changes: Object, ready: bool, schedulable: bool, closed: str
+) -> None:
     facts, why = read_node(a_node(**changes))
-    assert (facts.ready, facts.schedulable, why) == (ready, schedulable, "")
+    assert (facts.ready, facts.schedulable, facts.closed, why) == (ready, schedulable, closed, "")
+
+
+def test_a_node_that_is_not_trusted_is_closed_but_not_cordoned() -> None:
+    facts, _ = read_node(a_node(), trusted=False)
+    assert (facts.schedulable, facts.closed) == (True, "quarantined")
 
 
 @pytest.mark.parametrize("amount", ["many", "-1", "", "1.5.5"])
@@ -233,6 +246,6 @@ def test_a_node_that_is_not_understood_takes_nothing_new(amount: str) -> None:
         "conditions": [{"type": "Ready", "status": "True"}],
     }
     facts, why = read_node(a_node(status=status))
-    assert not facts.schedulable
+    assert facts.closed == "quarantined"
     assert GPU in why
     assert facts.allocatable == {"cpu": 4000}

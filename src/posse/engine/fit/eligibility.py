@@ -12,12 +12,9 @@ from posse.engine.columns import Columns, Rows
 from posse.engine.facts import Constraints, NodeFacts, Taint
 
 _CORDON: Final = Taint("node.kubernetes.io/unschedulable")
-# An autoscaler is about to delete the node. A pod that tolerates the taint may stay until then,
-# but a gang that begins there would lose a member at once.
-LEAVING: Final = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 _DISCOURAGING: Final = "PreferNoSchedule"
-# What one such taint weighs: more than any preference for the node.
+# What one such taint weighs, or a cordon that is tolerated: more than any preference for the node.
 _DISCOURAGED: Final = 100_000
 
 
@@ -30,7 +27,7 @@ class Bar(IntEnum):
     AFFINITY = 3
     VOLUME = 4
     NOT_READY = 5
-    LEAVING = 6
+    CLOSED = 6
     CORDON = 7
     TAINT = 8
     # Its queue is confined to other nodes.
@@ -54,8 +51,8 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
             return Bar.VOLUME if choice.volume else Bar.AFFINITY
     if not node.ready:
         return Bar.NOT_READY
-    if node.taints and any(taint.key in LEAVING for taint in node.taints):
-        return Bar.LEAVING
+    if node.closed:
+        return Bar.CLOSED
     if not node.schedulable and not _tolerated(_CORDON, constraints):
         return Bar.CORDON
     if node.taints and untolerated(node, constraints) is not None:
@@ -66,7 +63,7 @@ def bar(node: NodeFacts | None, constraints: Constraints) -> Bar:
 def liking(node: NodeFacts | None, constraints: Constraints) -> int:
     """How much the pod prefers this node to others, or the node would rather be without it: the
     more, the better."""
-    if node is None or not (constraints.prefers or node.taints):
+    if node is None or (node.schedulable and not (constraints.prefers or node.taints)):
         return 0
     liked = sum(
         preference.weight
@@ -78,6 +75,8 @@ def liking(node: NodeFacts | None, constraints: Constraints) -> int:
         for taint in node.taints
         if taint.effect == _DISCOURAGING and not _tolerated(taint, constraints)
     )
+    if not node.schedulable and _tolerated(_CORDON, constraints):
+        discouraged += 1
     return liked - _DISCOURAGED * discouraged
 
 
@@ -142,6 +141,7 @@ class Eligibility:
                 if (node := nodes[row]) is None
                 or node.taints
                 or not (node.ready and node.schedulable)
+                or node.closed
             ]
         bars = [bar(nodes[row], asks) for row in rows]
         liked = [liking(nodes[row], asks) for row in rows]

@@ -38,9 +38,7 @@ class Totals:
         if self._altered != columns.last_altered:
             self._altered = columns.last_altered
             takes = [
-                row
-                for row, node in enumerate(columns.nodes)
-                if node is not None and node.ready and node.schedulable
+                row for row, node in enumerate(columns.nodes) if node is not None and node.open
             ]
             self._takes = np.zeros((len(columns.touched), 1), np.int64)
             self._takes[takes] = 1

@@ -52,7 +52,7 @@ def give_up_lost(view: View) -> None:
 
 def _open(view: View, row: int) -> bool:
     node = view.columns.nodes[row]
-    return node is not None and node.ready and node.schedulable and not node.taints
+    return node is not None and node.open and not node.taints
 
 
 def _stands(view: View, hold: Hold) -> bool:

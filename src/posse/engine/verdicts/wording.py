@@ -139,8 +139,8 @@ def _why_out(seating: Seating, bar: Bar, nodes: Sequence[NodeFacts]) -> str:
             return f"cannot reach the volume of {which}"
         case Bar.NOT_READY:
             return f"{'is' if one else 'are'} not ready"
-        case Bar.LEAVING:
-            return f"{'is' if one else 'are'} being removed"
+        case Bar.CLOSED:
+            return f"{'is' if one else 'are'} {' or '.join(sorted({n.closed for n in nodes}))}"
         case Bar.CORDON:
             return f"{'is' if one else 'are'} cordoned"
         case _:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from posse.engine.facts import Constraints, NodeFacts
+from posse.engine.fit.eligibility import Bar, bar
 from posse.engine.view import View
 from posse.objects.kinds import NODE
 from posse.objects.meta import Key
@@ -29,7 +31,7 @@ class Ground:
         # Pods whose requests nobody can tell, by the node that they are on.
         self._spoilers: dict[str, dict[str, None]] = {}
         self._undecodable: dict[Key, str] = {}
-        self._taking: dict[str, bool] = {}
+        self._facts: dict[str, NodeFacts] = {}
 
     def put(self, node: Node) -> None:
         self._nodes[node.metadata.name] = node
@@ -38,7 +40,7 @@ class Ground:
     def remove(self, node: Node) -> None:
         name = node.metadata.name
         self._nodes.pop(name, None)
-        self._taking.pop(name, None)
+        self._facts.pop(name, None)
         self._quarantine.discharge(node.metadata.uid)
         self._view.remove_node(name)
 
@@ -46,9 +48,9 @@ class Ground:
         found = self._nodes.get(node)
         return {} if found is None else found.metadata.labels
 
-    def takes_pods(self, node: str) -> bool:
-        """Whether the node can still be given to anybody."""
-        return self._taking.get(node, False)
+    def takes(self, node: str, constraints: Constraints) -> bool:
+        """Whether the node may still be given to such a pod, by the rule that decisions go by."""
+        return bar(self._facts.get(node), constraints) is Bar.NONE
 
     def undecodable(self, nodes: Mapping[Key, str]) -> None:
         """The pods that are no pods to us, each with its node ("" for none), as they are now."""
@@ -86,5 +88,5 @@ class Ground:
             self._quarantine.admit(NODE, node, node.metadata.uid, why)
         else:
             self._quarantine.discharge(node.metadata.uid)
-        self._taking[facts.name] = facts.ready and facts.schedulable
+        self._facts[facts.name] = facts
         self._view.set_node(facts)

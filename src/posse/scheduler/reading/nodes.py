@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from posse.engine.facts import NodeFacts, Taint
-from posse.engine.fit.eligibility import LEAVING
 from posse.objects.nodes import Node
 from posse.scheduler.reading.amounts import read_units
 from posse.scheduler.reading.quarantine import Unreadable
+
+# An autoscaler is about to delete the node. A pod that tolerates the taint may stay until then,
+# but a gang that begins there would lose a member at once.
+_LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 
 
 def read_node(
@@ -28,17 +31,17 @@ def read_node(
         except Unreadable as error:
             why = why or str(error)
     allocatable |= attachable or {}
-    leaving = any(taint.key in LEAVING for taint in node.spec.taints)
     facts = NodeFacts(
         name=node.metadata.name,
         allocatable=allocatable,
         labels=node.metadata.labels,
         taints=tuple(Taint(t.key, t.value, t.effect) for t in node.spec.taints),
         ready=node.ready,
-        schedulable=node.schedulable
-        and trusted
-        and not leaving
-        and not why
-        and not node.metadata.deleting,
+        schedulable=node.schedulable,
+        closed="being removed" if _leaves(node) else "quarantined" if why or not trusted else "",
     )
     return facts, why
+
+
+def _leaves(node: Node) -> bool:
+    return node.metadata.deleting or any(taint.key in _LEAVING for taint in node.spec.taints)

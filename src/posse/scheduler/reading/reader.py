@@ -196,6 +196,10 @@ class Reader:
         """The pod as decisions know it."""
         return self._roster.pod_of(uid)
 
+    def takes(self, node: str, uid: str) -> bool:
+        """Whether the node may still be given to this pod."""
+        return self.ground.takes(node, self._roster.constraints_of(uid))
+
     def withhold(self, gang: str, why: str, awaited: int | None = None) -> bool:
         """Decide nothing about the gang until `admit`, or until its PodGroup reaches `awaited`.
 

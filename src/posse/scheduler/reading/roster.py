@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from posse.engine.facts import Shape
+from posse.engine.facts import Constraints, Shape
 from posse.engine.view import View
 from posse.objects.kinds import POD
 from posse.objects.meta import Key, ObjectMeta
@@ -76,6 +76,10 @@ class Roster:
     def gang_of(self, uid: str) -> str | None:
         known = self._pods.get(uid)
         return None if known is None else known.gang
+
+    def constraints_of(self, uid: str) -> Constraints:
+        known = self._pods.get(uid)
+        return Constraints() if known is None or known.shape is None else known.shape.constraints
 
     def hear(self, pod: Pod) -> None:
         """A pod as its cache has it."""
