@@ -43,27 +43,34 @@ def _switch(key: str, value: Any) -> bool:
 
 
 def _duration(key: str, value: Any) -> float:
-    """Seconds; NaN for what is none."""
+    """Seconds, from which a date that can be written is reckoned; NaN for what is none."""
+    seconds = _as_written(value)
+    if seconds > _MOST:
+        raise PolicyError(f"{key} must be {_MOST} seconds at most, not {value!r}")
+    return float(seconds)
+
+
+def _as_written(value: Any) -> float:
     if isinstance(value, str):
         try:
             return parse_duration(value)
         except ValueError:
             return math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return value
     return math.nan
 
 
 def _seconds(key: str, value: Any) -> float:
     seconds = _duration(key, value)
-    if not (0 < seconds < math.inf):
+    if not seconds > 0:
         raise PolicyError(f"{key} must be seconds or a duration such as 30s, not {value!r}")
     return seconds
 
 
 def _seconds_or_none(key: str, value: Any) -> float:
     seconds = _duration(key, value)
-    if not (0 <= seconds < math.inf):
+    if not seconds >= 0:
         raise PolicyError(f"{key} must be 0, seconds or a duration such as 30s, not {value!r}")
     return seconds
 
@@ -298,7 +305,7 @@ Made from `src/posse/scheduler/choices.py`. How the file is given and followed:
 |---|---|---|
 {rows}
 
-Durations are numbers of seconds or Go durations such as `90s`, `1h30m`.
+Durations are numbers of seconds or Go durations such as `90s`, `1h30m`, of {_MOST} seconds at most.
 
 `{{}}`, or a file that is empty when the scheduler starts, is all defaults. One that becomes empty
 while the scheduler runs is bad, and the last good one stays in force.

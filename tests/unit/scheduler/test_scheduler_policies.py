@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from posse.engine.facts import Keeps, Purpose
 from posse.engine.policy import Policy
+from posse.objects.times import parse_time
 from posse.scheduler.choices import BY_FIELD, CHOICES, PolicyError, changes
 from posse.scheduler.fencing import Fence, WriteWhileFrozen
 from posse.scheduler.observing import Observer
 from posse.scheduler.policies import Policies, load_policy, read_policy
+from posse.scheduler.reading.keeps import read_keeps, write_keeps
 from tests.unit.scheduler.rig import Rig, group, pod
 
 pytestmark = pytest.mark.looptime
@@ -64,7 +67,11 @@ async def test_what_a_file_says(text: str, policy: Policy) -> None:
         ("frozen:", "frozen must be true or false, not None"),
         ("releaseAfter: -1", "releaseAfter must be seconds or a duration such as 30s, not -1"),
         ("releaseAfter: .nan", "releaseAfter must be seconds or a duration such as 30s, not nan"),
-        ("releaseAfter: .inf", "releaseAfter must be seconds or a duration such as 30s, not inf"),
+        ("releaseAfter: .inf", "releaseAfter must be 1000000000 seconds at most, not inf"),
+        ("repairHold: 1000000001", "repairHold must be 1000000000 seconds at most, not 1000000001"),
+        ("repairHold: 300000h", "repairHold must be 1000000000 seconds at most, not '300000h'"),
+        (f"minRuntime: 1{'0' * 400}", "minRuntime must be 1000000000 seconds at most, not 10000"),
+        ("releaseAfter: -.inf", "releaseAfter must be seconds or a duration such as 30s, not -inf"),
         ("releaseAfter: true", "releaseAfter must be seconds or a duration such as 30s, not True"),
         (
             "releaseAfter: soon",
@@ -97,6 +104,12 @@ async def test_what_is_wrong_is_named(text: str, says: str) -> None:
         read_policy(text)
     assert str(raised.value).startswith(says)
     assert "\n" not in str(raised.value)
+
+
+async def test_the_longest_hold_ends_on_a_date_that_can_be_written() -> None:
+    hold = read_policy("repairHold: 1000000000").repair_hold
+    keeps = Keeps(Purpose.REPAIR, (("w", "n"),), parse_time("2999-01-01T00:00:00Z") + hold)
+    assert read_keeps(write_keeps(keeps)) == keeps
 
 
 async def test_every_choice_has_a_key_and_the_default_it_says() -> None:

@@ -66,6 +66,8 @@ def test_kept_seats_without_an_end() -> None:
         '{"purpose": "repair", "seats": {"w": [1]}}',
         '{"purpose": "repair", "seats": {}, "until": "soon"}',
         '{"purpose": "repair", "seats": {}, "until": 5}',
+        '{"purpose": "repair", "seats": {}, "until": "9999-12-31T23:59:59.9Z"}',
+        '{"purpose": "repair", "seats": {}, "until": "0001-01-01T00:00:00+05:00"}',
         '{"purpose": "repair", "seats": {}, "more": 1}',
         "[" * 100_000,
     ],

@@ -21,6 +21,8 @@ from posse.scheduler.reading.pods import constraints
 from posse.scheduler.reading.quarantine import Unreadable
 
 MOST_SEATS = 100_000
+# A date is written anew with a policy's hold on top of it, and years have four digits.
+_LATEST = parse_time("9000-01-01T00:00:00Z")
 _FIELD = f"metadata.annotations[{keys.KEEPS}]"
 
 
@@ -59,6 +61,8 @@ def read_keeps(text: str | None) -> Keeps | None:
             until = parse_time(written.until)
         except ValueError as error:
             raise Unreadable(f"{_FIELD}.until", str(error)) from error
+        if not 0 <= until <= _LATEST:
+            raise Unreadable(f"{_FIELD}.until", f"{written.until} is not from 1970 to 9000")
     asks = tuple((role, _shape_of(role, asked)) for role, asked in sorted(written.asks.items()))
     return Keeps(written.purpose, tuple(sorted(seats)), until, asks)
 
