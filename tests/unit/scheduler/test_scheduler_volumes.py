@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,6 +11,10 @@ import pytest
 
 from posse.engine.facts import LARGEST
 from posse.engine.fit.terms import Choice, NodeTerm, Requirement
+from posse.engine.view import View
+from posse.kube.cache import Change
+from posse.objects.kinds import Kind
+from posse.objects.nodes import Node
 from posse.objects.pods import Pod
 from posse.objects.volumes import (
     CsiDriver,
@@ -18,8 +24,12 @@ from posse.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from posse.scheduler.reading import volumes
+from posse.scheduler.reading.claims import Claims
+from posse.scheduler.reading.quarantine import Quarantine
+from posse.scheduler.reading.reader import Reader
 from posse.scheduler.reading.volumes import NotYet, Shelves
-from tests.unit.scheduler.rig import pod
+from tests.unit.scheduler.rig import node, pod
 
 Object = dict[str, Any]
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -71,15 +81,15 @@ def shelves(*things: Any) -> Shelves:
     for thing in things:
         match thing:
             case PersistentVolumeClaim():
-                found.claims[thing.key] = thing
+                found.set_claim(thing.key, thing)
             case PersistentVolume():
-                found.volumes[thing.metadata.name] = thing
+                found.set_volume(thing.metadata.name, thing)
             case StorageClass():
-                found.classes[thing.metadata.name] = thing
+                found.set_class(thing.metadata.name, thing)
             case CsiDriver():
-                found.drivers[thing.metadata.name] = thing
+                found.set_driver(thing.metadata.name, thing)
             case CsiStorageCapacity():
-                found.capacities[thing.key] = thing
+                found.set_capacity(thing.key, thing)
             case CsiNode():
                 found.set_limits(thing.metadata.name, thing)
     return found
@@ -272,7 +282,195 @@ def test_a_driver_has_limits_until_the_last_node_that_says_so_is_gone() -> None:
         ("n1", None, False, {"ebs": LARGEST}),
         ("n2", a_csi_node(), True, {}),
     ]
-    for node, said, others, attaches in steps:
-        assert found.set_limits(node, said) == others
+    for where, said, others, attaches in steps:
+        assert found.set_limits(where, said) == others
         expected = {f"attachable-volumes-csi-{name}": n for name, n in attaches.items()}
-        assert found.attachable(node) == expected
+        assert found.attachable(where) == expected
+
+
+# -- as things come and go -----------------------------------------------------------------------
+
+
+def local(name: str = "g", node: str = "y", **spec: Any) -> PersistentVolume:
+    """A volume of the class of LATE, on one node."""
+    return a_volume(name, **({"storageClassName": "late"} | affinity("h", node) | spec))
+
+
+def room(size: str) -> CsiStorageCapacity:
+    topology = {"matchLabels": {"zone": "a"}}
+    meta = {"name": "c", "namespace": "ns"}
+    document = {"metadata": meta, "storageClassName": "late", "capacity": size}
+    return msgspec.convert(document | {"nodeTopology": topology}, CsiStorageCapacity)
+
+
+def counting_driver(counts: bool) -> CsiDriver:
+    document = {"metadata": {"name": "ebs"}, "spec": {"storageCapacity": counts}}
+    return msgspec.convert(document, CsiDriver)
+
+
+BY_HAND = a_class(provisioner="kubernetes.io/no-provisioner")
+EVERYWHERE: tuple[Choice, ...] = ()
+
+
+def only(*terms: NodeTerm) -> tuple[Choice, ...]:
+    return (Choice(terms, "ns/data"),)
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ([BY_HAND], lambda s: s.set_volume("g", local()), only(on("h", "y"))),
+        ([BY_HAND, local()], lambda s: s.set_volume("g", None), only()),
+        ([BY_HAND, local()], lambda s: s.set_volume("g", local(node="z")), only(on("h", "z"))),
+        (
+            [BY_HAND, local()],
+            lambda s: s.set_volume("g", local(claimRef={"name": "other"})),
+            only(),
+        ),
+        (
+            [BY_HAND, local()],
+            lambda s: s.set_volume("g", local(storageClassName="other")),
+            only(),
+        ),
+        (
+            [BY_HAND, local(storageClassName="other")],
+            lambda s: s.set_volume("g", local()),
+            only(on("h", "y")),
+        ),
+        (
+            [BY_HAND, local()],
+            lambda s: s.set_volume("g", local(capacity={"storage": "1Gi"})),
+            only(),
+        ),
+        ([BY_HAND, local()], lambda s: s.set_class("late", a_class()), EVERYWHERE),
+        ([a_class()], lambda s: s.set_driver("ebs", counting_driver(True)), only()),
+        ([a_class(), counting_driver(True)], lambda s: s.set_driver("ebs", None), EVERYWHERE),
+        (
+            [a_class(), counting_driver(True), room("1Gi")],
+            lambda s: s.set_capacity(("ns", "c"), room("9Gi")),
+            only(on("zone", "a")),
+        ),
+        (
+            [a_class(), counting_driver(True), room("9Gi")],
+            lambda s: s.set_capacity(("ns", "c"), None),
+            only(),
+        ),
+    ],
+)
+def test_where_a_claim_may_go_is_told_anew_when_storage_changes(
+    before: list[Any], change: Callable[[Shelves], None], after: tuple[Choice, ...]
+) -> None:
+    found = shelves(LATE, *before)
+    first = found.read(user("data"))
+    assert first is not None
+    assert first.choices != after
+    change(found)
+    then = found.read(user("data"))
+    assert then is not None
+    assert then.choices == after
+
+
+def test_volumes_that_would_do_come_the_smallest_first_then_by_name() -> None:
+    large = local("a", capacity={"storage": "20Gi"})
+    found = shelves(BY_HAND, large, local("c"), local("b"))
+    assert [each.metadata.name for each in found.matching(LATE)] == ["b", "c", "a"]
+
+
+class Silent:
+    def record(
+        self, regarding: Any, reason: str, message: str, *, warning: bool = False, kind: Kind
+    ) -> None:
+        pass
+
+
+class Readings:
+    """A reader of pods whose claims wait, and how often their claims were read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pods: int) -> None:
+        self.view = View()
+        self.reader = Reader(self.view, Claims(), Quarantine(Silent()))
+        self.storage = self.reader.storage
+        self.read: Counter[str] = Counter()
+        read = Shelves.read
+
+        def counted(shelves: Shelves, pod: Pod) -> Any:
+            self.read[pod.metadata.uid] += 1
+            return read(shelves, pod)
+
+        self.storage.storage_class(Change(None, BY_HAND))
+        for index in range(pods):
+            # Each asks for another size.
+            size = {"requests": {"storage": f"{index + 1}Mi"}}
+            claim = a_claim(f"c{index}", storageClassName="late", resources=size)
+            self.storage.claim(Change(None, claim))
+            asking = user(f"c{index}")
+            asking.metadata.name = asking.metadata.uid = f"p{index}"
+            self.reader.pod(Change(None, asking))
+        self.reader.refresh()
+        monkeypatch.setattr(Shelves, "read", counted)
+
+    def nodes_of(self, uid: str) -> tuple[Choice, ...]:
+        return self.view.members[uid].facts.shape.constraints.choices
+
+
+def test_however_many_volumes_come_a_pod_is_read_again_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Readings(monkeypatch, pods=3)
+    for index in range(20):
+        found.storage.volume(Change(None, local(f"v{index}", f"h{index}")))
+        found.storage.csi_capacity(Change(None, room(f"{index}Gi")))
+    found.reader.refresh()
+    assert found.read == {"p0": 1, "p1": 1, "p2": 1}
+    (choice,) = found.nodes_of("p2")
+    assert set(choice.terms) == {on("h", f"h{index}") for index in range(20)}
+    found.reader.refresh()
+    assert found.read.total() == 3, "nothing has changed since"
+
+
+def test_what_a_volume_says_is_parsed_when_it_comes_however_many_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: Counter[str] = Counter()
+    reach = volumes.reach
+
+    def counted(volume: PersistentVolume, name: str) -> list[Choice]:
+        parsed[volume.metadata.name] += 1
+        return reach(volume, name)
+
+    monkeypatch.setattr(volumes, "reach", counted)
+    found = Readings(monkeypatch, pods=5)
+    for index in range(3):
+        found.storage.volume(Change(None, local(f"v{index}")))
+        found.reader.refresh()
+    assert parsed == {"v0": 1, "v1": 1, "v2": 1}
+
+
+def test_a_claim_whose_volume_is_named_by_nobody_is_read_again_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Readings(monkeypatch, pods=2)
+    found.storage.claim(Change(None, a_claim("c0", volume="v")))
+    found.reader.refresh()
+    assert "p0" not in found.view.members
+    found.storage.volume(Change(None, local("v")))
+    found.reader.refresh()
+    (choice,) = found.nodes_of("p0")
+    assert choice.terms == (on("h", "y"),)
+
+
+def test_a_claim_is_free_to_go_elsewhere_when_its_node_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Readings(monkeypatch, pods=1)
+    there = msgspec.convert(node("n3"), Node)
+    found.reader.node(Change(None, there))
+    chosen = {"volume.kubernetes.io/selected-node": "n3"}
+    late = a_claim("c0", storageClassName="late", annotations=chosen)
+    found.storage.claim(Change(None, late))
+    found.storage.volume(Change(None, local("v")))
+    found.reader.refresh()
+    assert found.nodes_of("p0")[0].matches("n3", {})
+    found.reader.node(Change(there, None))
+    found.reader.refresh()
+    assert found.nodes_of("p0")[0].terms == (on("h", "y"),)

@@ -1,8 +1,9 @@
 """Keeps the engine's view in step with the caches, one object at a time.
 
 Changes are applied between cycles only, so the view never moves under a deciding engine. An event
-touches its own object; what follows for its gang is worked out once per round, in `refresh`. Pods
-are kept in `roster`, nodes in `ground`, queues in `tenancy`, claims in `storage`.
+touches its own object; what follows for its gang, or for pods that wait for a volume, is worked out
+once per round, in `refresh`. Pods are kept in `roster`, nodes in `ground`, queues in `tenancy`,
+claims in `storage`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Reader:
         self._view = view
         self._quarantine = quarantine
         nodes: dict[str, Node] = {}
-        self.storage = Storage(nodes, self._read_again, self._limits_changed)
+        self.storage = Storage(nodes, self._limits_changed)
         self.tenancy = Tenancy(view, quarantine, self._touch_all)
         shelves = self.storage.shelves
         self.ground = Ground(view, quarantine, nodes, shelves.attachable)
@@ -73,7 +74,7 @@ class Reader:
             self.ground.put(change.new)
         elif change.old is not None:
             self.ground.remove(change.old)
-            self._roster.read_users(self.storage.shelves.unbound())
+            self.storage.node_gone()
 
     def group(self, change: Change[PodGroup], kind: Kind = POD_GROUP) -> None:
         group = change.new or change.old
@@ -250,6 +251,7 @@ class Reader:
     def refresh(self) -> dict[str, None]:
         """Tells the view what the changes mean for their gangs; answers with those gangs."""
         self.tenancy.judge()
+        self._roster.read_users(self.storage.stale())
         touched, self._touched = self._touched, {}
         for key in touched:
             muster = self.musters.get(key)
@@ -300,9 +302,6 @@ class Reader:
         muster.confines, muster.partitions = confines, partitions
         self._roster.read_again(list(muster.members))
         self._touched.pop(muster.key, None)
-
-    def _read_again(self, claims: list[Key]) -> None:
-        self._roster.read_users(claims)
 
     def _limits_changed(self, node: str | None) -> None:
         self.ground.limits_changed(node)

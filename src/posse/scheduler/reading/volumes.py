@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from itertools import product
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from posse.engine.facts import LARGEST, Requests
-from posse.engine.fit.terms import Choice, NodeTerm, Requirement
+from posse.engine.fit.terms import Choice, NodeTerm, Requirement, Selector
 from posse.objects.meta import Amount, Key
 from posse.objects.pods import Pod
 from posse.objects.quantity import QuantityError, base_units
@@ -30,6 +30,7 @@ from posse.objects.volumes import (
     StorageClass,
 )
 from posse.scheduler.reading.affinities import choice, selector
+from posse.scheduler.reading.assortment import Assortment
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _REGION: Final = "topology.kubernetes.io/region"
@@ -39,6 +40,10 @@ _NEWER: Final = {
 }
 _PLACES: Final = (*_NEWER, _ZONE, _REGION)
 _BETWEEN: Final = "__"
+_MODE: Final = "Filesystem"
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Volumes(msgspec.Struct, frozen=True):
@@ -50,6 +55,42 @@ class Volumes(msgspec.Struct, frozen=True):
     exclusive: tuple[str, ...] = ()
     # What they take of each driver's attach limit.
     attachments: Requests = ()
+
+
+class _Offer(msgspec.Struct, frozen=True):
+    """A volume that nobody has, as claims that look for one compare it."""
+
+    volume: PersistentVolume
+    size: int
+    # The nodes that reach it; None for all.
+    terms: tuple[NodeTerm, ...] | None
+
+    def suits(self, ask: _Ask) -> bool:
+        spec = self.volume.spec
+        return (
+            self.size >= ask.size
+            and (spec.volume_mode or _MODE) == ask.mode
+            and ask.access_modes <= set(spec.access_modes)
+            and (ask.labels is None or ask.labels.matches(self.volume.metadata.labels))
+        )
+
+
+class _Room(msgspec.Struct, frozen=True):
+    """The largest volume that can be made somewhere."""
+
+    key: Key
+    size: int
+    where: tuple[Requirement, ...]
+
+
+class _Ask(msgspec.Struct, frozen=True):
+    """What a claim without a volume asks for: most claims of a class ask for the same."""
+
+    class_name: str
+    size: int
+    mode: str
+    access_modes: frozenset[str]
+    labels: Selector | None
 
 
 class NotYet(Exception):
@@ -65,12 +106,47 @@ class Shelves:
         self.claims: dict[Key, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
-        self.drivers: dict[str, CsiDriver] = {}
-        self.capacities: dict[Key, CsiStorageCapacity] = {}
+        self._drivers: dict[str, CsiDriver] = {}
+        self._offers: Assortment[str, _Offer] = Assortment(
+            lambda offer: (offer.size, offer.volume.metadata.name)
+        )
+        self._rooms: Assortment[Key, _Room] = Assortment(lambda room: room.key)
+        # Where what is asked for is, or can be made (None for everywhere), until that changes.
+        self._found: dict[_Ask, tuple[NodeTerm, ...] | None] = {}
         self._limits: dict[str, dict[str, int]] = {}
         # On how many nodes each driver says how much it attaches, where it does on any.
         self._limiting: Counter[str] = Counter()
         self._users: dict[Key, dict[str, None]] = {}
+
+    # -- what there is -----------------------------------------------------------------------
+
+    def set_claim(self, key: Key, claim: PersistentVolumeClaim | None) -> None:
+        _keep(self.claims, key, claim)
+
+    def set_volume(self, name: str, volume: PersistentVolume | None) -> None:
+        _keep(self.volumes, name, volume)
+        if volume is not None and _is_free(volume):
+            self._offers.put(name, volume.spec.storage_class_name, _offer(volume))
+        else:
+            self._offers.remove(name)
+        self._found.clear()
+
+    def set_class(self, name: str, known: StorageClass | None) -> None:
+        _keep(self.classes, name, known)
+        self._found.clear()
+
+    def set_driver(self, name: str, driver: CsiDriver | None) -> None:
+        _keep(self._drivers, name, driver)
+        self._found.clear()
+
+    def set_capacity(self, key: Key, capacity: CsiStorageCapacity | None) -> None:
+        topology = None if capacity is None else selector(capacity.node_topology)
+        if capacity is not None and topology is not None:
+            room = _Room(key, _largest(capacity), topology.requirements)
+            self._rooms.put(key, capacity.storage_class_name, room)
+        else:
+            self._rooms.remove(key)
+        self._found.clear()
 
     # -- who uses what -----------------------------------------------------------------------
 
@@ -92,20 +168,14 @@ class Shelves:
             found |= self._users.get(key, {})
         return list(found)
 
-    def unbound(self) -> list[Key]:
-        """The claims in use that have no volume for good."""
-        return [
-            key for key in self._users if (claim := self.claims.get(key)) is None or not claim.bound
-        ]
-
-    def naming(self, volume: str) -> list[Key]:
-        """The claims in use that have this volume, or may get it."""
+    def unsettled(self, volumes: Container[str]) -> list[Key]:
+        """The claims in use that have no volume for good, or one of these."""
         return [
             key
             for key in self._users
             if (claim := self.claims.get(key)) is None
             or not claim.bound
-            or claim.spec.volume_name == volume
+            or claim.spec.volume_name in volumes
         ]
 
     def in_use(self) -> list[Key]:
@@ -174,27 +244,8 @@ class Shelves:
 
     def matching(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
         """Volumes that nobody has and that would do, the smallest first, then by name."""
-        asked = amount(claim.spec.resources.requests.get("storage", 0))
-        labels = selector(claim.spec.selector)
-        fitting = [
-            volume
-            for volume in self.volumes.values()
-            if volume.spec.storage_class_name == claim.class_name
-            and volume.spec.claim_ref is None
-            and not volume.metadata.deleting
-            and volume.status.phase in ("Available", "")
-            and (volume.spec.volume_mode or "Filesystem")
-            == (claim.spec.volume_mode or "Filesystem")
-            and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-            and amount(volume.spec.capacity.get("storage", 0)) >= asked
-            and (labels is None or labels.matches(volume.metadata.labels))
-        ]
-        return iter(
-            sorted(
-                fitting,
-                key=lambda each: (amount(each.spec.capacity.get("storage", 0)), each.metadata.name),
-            )
-        )
+        ask = _ask(claim)
+        return (offer.volume for offer in self._offers.of(ask.class_name) if offer.suits(ask))
 
     def _where(self, claim: PersistentVolumeClaim) -> list[Choice]:
         name = "/".join(claim.key)
@@ -219,7 +270,11 @@ class Shelves:
         if chosen and chosen in self.nodes:
             here = NodeTerm(fields=(Requirement("metadata.name", "In", (chosen,)),))
             return [Choice((here,), name)]
-        return self._to_be_bound(claim, known, name)
+        ask = _ask(claim)
+        if ask not in self._found:
+            self._found[ask] = self._to_be_bound(ask, known)
+        terms = self._found[ask]
+        return [] if terms is None else [Choice(terms, name)]
 
     def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         if not claim.class_name:
@@ -232,25 +287,24 @@ class Shelves:
             )
         return known
 
-    def _to_be_bound(
-        self, claim: PersistentVolumeClaim, known: StorageClass, name: str
-    ) -> list[Choice]:
-        """The nodes that reach a volume which would do, and those where one can be made."""
+    def _to_be_bound(self, ask: _Ask, known: StorageClass) -> tuple[NodeTerm, ...] | None:
+        """The nodes that reach a volume which would do, and those where one can be made; None for
+        all."""
         terms: list[NodeTerm] = []
-        for volume in self.matching(claim):
-            reached = reach(volume, name)
-            if not reached:
-                return []
-            # A volume has one node affinity at most; zone labels come with volumes that are bound.
-            terms += reached[0].terms
+        for offer in self._offers.of(ask.class_name):
+            if not offer.suits(ask):
+                continue
+            if offer.terms is None:
+                return None
+            terms += offer.terms
         if known.provisions:
-            made = self._made(claim, known)
+            made = self._made(ask, known)
             if made is None:
-                return []
+                return None
             terms += made
-        return [Choice(tuple(dict.fromkeys(terms)), name)]
+        return tuple(dict.fromkeys(terms))
 
-    def _made(self, claim: PersistentVolumeClaim, known: StorageClass) -> list[NodeTerm] | None:
+    def _made(self, ask: _Ask, known: StorageClass) -> list[NodeTerm] | None:
         """Where a volume can be made; None for everywhere."""
         allowed: list[tuple[Requirement, ...]] = [
             tuple(
@@ -259,19 +313,11 @@ class Shelves:
             )
             for term in known.allowed_topologies
         ]
-        driver = self.drivers.get(known.provisioner)
-        roomy: list[tuple[Requirement, ...]] | None = None
+        roomy: list[tuple[Requirement, ...]] = [()]
+        driver = self._drivers.get(known.provisioner)
         if driver is not None and driver.spec.storage_capacity:
-            asked = amount(claim.spec.resources.requests.get("storage", 0))
-            roomy = [
-                topology.requirements
-                for _, capacity in sorted(self.capacities.items())
-                if capacity.storage_class_name == known.metadata.name
-                and _largest(capacity) >= asked
-                and (topology := selector(capacity.node_topology)) is not None
-            ]
-        if roomy is None:
-            roomy = [()]
+            rooms = self._rooms.of(ask.class_name)
+            roomy = [room.where for room in rooms if room.size >= ask.size]
         joined = [one + other for one, other in product(allowed or [()], roomy)]
         return None if () in joined else [NodeTerm(each) for each in joined]
 
@@ -319,6 +365,39 @@ def reach(volume: PersistentVolume, name: str) -> list[Choice]:
         # A node that says nothing of where it is is in every zone.
         found.append(Choice((*terms, nowhere), name))
     return found
+
+
+def _ask(claim: PersistentVolumeClaim) -> _Ask:
+    spec = claim.spec
+    return _Ask(
+        claim.class_name,
+        amount(spec.resources.requests.get("storage", 0)),
+        spec.volume_mode or _MODE,
+        frozenset(spec.access_modes),
+        selector(spec.selector),
+    )
+
+
+def _offer(volume: PersistentVolume) -> _Offer:
+    # A volume has one node affinity at most; zone labels come with volumes that are bound.
+    reached = reach(volume, "")
+    size = amount(volume.spec.capacity.get("storage", 0))
+    return _Offer(volume, size, reached[0].terms if reached else None)
+
+
+def _is_free(volume: PersistentVolume) -> bool:
+    return (
+        volume.spec.claim_ref is None
+        and not volume.metadata.deleting
+        and volume.status.phase in ("Available", "")
+    )
+
+
+def _keep(known: dict[K, V], key: K, value: V | None) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value
 
 
 def amount(written: Amount) -> int:
