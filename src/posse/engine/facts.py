@@ -236,6 +236,8 @@ class PodFacts(Struct, frozen=True):
     preemptable: bool = True
     # The part of the gang that it belongs to; "": none.
     part: str = ""
+    # It is not on its node yet: another scheduler makes room for it there.
+    nominated: bool = False
 
     @property
     def namespace(self) -> str:

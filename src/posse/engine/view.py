@@ -187,6 +187,7 @@ class View:
         if old is not None and old.facts == facts:
             return
         new = Member(facts, self.seating(facts.shape), NOWHERE)
+        moved = True
         if facts.node is not None:
             new.row = self.columns.refer(facts.node)
         if old is not None:
@@ -195,11 +196,12 @@ class View:
             if facts.node is None and old.assumed:
                 new.row, new.assumed = old.row, True
                 self.columns.refer_to([old.row])
-            if _decided_alike(old, new):
+            moved = _sits_otherwise(old, new)
+            if not moved and _decided_alike(old, new):
                 self._replace_quietly(new)
                 return
-            self._detach(old, moved=(new.row, new.seating) != (old.row, old.seating))
-        self._attach(new, count=old is None or (new.row, new.seating) != (old.row, old.seating))
+            self._detach(old, moved=moved)
+        self._attach(new, count=moved)
 
     def remove_pod(self, uid: str, *, shunned: bool = False) -> None:
         """It is gone or has ended. `shunned`: its node would not have it."""
@@ -484,12 +486,20 @@ class View:
             assert fresh.sizes() == seating.sizes()
 
 
+def _sits_otherwise(old: Member, new: Member) -> bool:
+    return (old.row, old.seating, old.facts.nominated) != (
+        new.row,
+        new.seating,
+        new.facts.nominated,
+    )
+
+
 def _decided_alike(old: Member, new: Member) -> bool:
     """Whether what is decided of the pod is the same: others tell those who wait by their labels,
     and whoever sits sits, whatever they are now."""
     mine, yours = old.facts, new.facts
     return (
-        (old.row, old.seating, old.going, old.order) == (new.row, new.seating, new.going, new.order)
+        (old.going, old.order) == (new.going, new.order)
         and (mine.gang, mine.role, mine.part) == (yours.gang, yours.role, yours.part)
         and (new.row != NOWHERE or mine.labels == yours.labels)
     )

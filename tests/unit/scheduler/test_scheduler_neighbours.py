@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.unit.scheduler.rig import Object, Rig, pod
+from tests.unit.scheduler.rig import Object, Rig, node, pod
+
+A100 = {"key": "gpu", "operator": "In", "values": ["a100"]}
+REQUIRED = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [A100]}]
+    }
+}
+TAINT = {"key": "dedicated", "effect": "NoSchedule"}
 
 
 @pytest.fixture
@@ -16,9 +24,9 @@ async def rig() -> Rig:
     return rig
 
 
-def theirs(name: str, node: str, **fields: Any) -> Object:
+def theirs(name: str, on: str, **fields: Any) -> Object:
     made = pod(name, scheduler="default-scheduler")
-    made["status"]["nominatedNodeName"] = node
+    made["status"]["nominatedNodeName"] = on
     return made | fields
 
 
@@ -53,6 +61,50 @@ async def test_it_is_free_again_when_nobody_waits_for_it(rig: Rig, how: str) -> 
         else:
             rig.api.change("pods", "urgent", status={"phase": "Failed"})
         await rig.until(lambda: rig.api.placed().get("ours") == "n0")
+
+
+@pytest.mark.looptime
+async def test_who_waits_for_it_is_named_and_not_taken_for_a_job_that_runs(rig: Rig) -> None:
+    rig.api.put("pods", theirs("urgent", "n0"))
+    async with rig.running():
+        rig.gang("g", 1)
+        await rig.until(lambda: rig.api.condition("podgroups", "g", "Unschedulable"))
+        told = rig.api.condition("podgroups", "g", "Unschedulable")["message"]
+        assert "0 of 2 are free, 2 held for ns/urgent" in told
+        assert "max runtime" not in told
+        rig.api.change("pods", "urgent", spec={"nodeName": "n0"})
+        await rig.until(
+            lambda: "held" not in rig.api.condition("podgroups", "g", "Unschedulable")["message"]
+        )
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    "asks",
+    [
+        {"nodeSelector": {"gpu": "a100"}},
+        {"affinity": {"nodeAffinity": REQUIRED}},
+        {"tolerations": []},
+    ],
+    ids=lambda asks: next(iter(asks)),
+)
+async def test_a_promise_that_cannot_come_true_keeps_nobody_off_until_it_can(
+    rig: Rig, asks: Object
+) -> None:
+    barred = rig.api.get("nodes", "n0")
+    barred["spec"]["taints"] = [] if "tolerations" not in asks else [TAINT]
+    rig.api.put("nodes", barred)
+    rig.api.put("pods", theirs("stale", "n0"))
+    rig.api.change("pods", "stale", spec=asks)
+    rig.api.put("pods", pod("ours", gpus=1, tolerations=[{"operator": "Exists"}]))
+    async with rig.running():
+        await rig.until(lambda: rig.api.placed() == {"ours": "n0"})
+        rig.api.delete("pods", "ours")
+        rig.api.put("nodes", node("n0", metadata={"name": "n0", "labels": {"gpu": "a100"}}))
+        await rig.settle()
+        rig.api.put("pods", pod("later"))
+        await rig.settle(10)
+        assert rig.api.placed() == {}
 
 
 @pytest.mark.looptime

@@ -91,6 +91,8 @@ class Neighbours:
         # How many of each gang sit; and who sits that is not ours and has devices.
         self.sitting: dict[str, int] = {}
         self.foreign: dict[str, Member] = {}
+        # Who is not ours and is to sit where it is counted already.
+        self.nominees: dict[str, Member] = {}
         self._domains: dict[str, Domains] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         # Seated pods by what they say.
@@ -116,6 +118,8 @@ class Neighbours:
             self.sitting[gang] = self.sitting.get(gang, 0) + 1
         elif member.seating.asks_devices:
             self.foreign[member.facts.uid] = member
+        if member.facts.nominated:
+            self.nominees[member.facts.uid] = member
         self._enter(member)
 
     def seat_all(self, gang: str, members: list[Member], seatings: Iterable[Seating]) -> None:
@@ -146,6 +150,8 @@ class Neighbours:
                 del self.sitting[gang]
         elif member.seating.asks_devices:
             del self.foreign[member.facts.uid]
+        if member.facts.nominated:
+            del self.nominees[member.facts.uid]
         if member.seating.related:
             self._strike(member)
         for key, values in self._labelled.items():
@@ -306,6 +312,7 @@ class Neighbours:
         self._columns.moves = moves
         assert self.sitting == fresh.sitting, f"{self.sitting} is not {fresh.sitting}"
         assert self.foreign == fresh.foreign, f"{self.foreign} is not {fresh.foreign}"
+        assert self.nominees == fresh.nominees, f"{self.nominees} is not {fresh.nominees}"
         for mine, theirs in (
             (self._avoiding, fresh._avoiding),
             (self._on_port, fresh._on_port),

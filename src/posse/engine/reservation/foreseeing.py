@@ -57,9 +57,12 @@ class Timeline:
     def __init__(self, view: View, now: float) -> None:
         self._view = view
         self._ends = [(gang, end_of(gang, now)) for gang in view.running()]
-        foreign = view.neighbours.foreign.values()
-        # How many jobs there are of which nobody can know.
-        self.unknown = len(foreign) + sum(1 for _, end in self._ends if end == NEVER)
+        neighbours = view.neighbours
+        # How many jobs there are of which nobody can know; whoever is only to come is none.
+        foreign = len(neighbours.foreign) - sum(
+            u in neighbours.foreign for u in neighbours.nominees
+        )
+        self.unknown = foreign + sum(1 for _, end in self._ends if end == NEVER)
         going = any(not member.stuck for member in view.departing.values())
         dates = {end: None for _, end in self._ends if end < NEVER} | ({now: None} if going else {})
         self.dates = sorted(dates)

@@ -425,6 +425,8 @@ class _Story:
             for gang in self.view.holding.values()
             if gang.key not in self.shortfall.gangs
         }
+        for member in self.view.neighbours.nominees.values():
+            keeping[member.facts.name] = member.seating.asked.get(resource, 0)
         names = sorted(key for key, kept in keeping.items() if kept)
         if not names:
             return ""

@@ -101,6 +101,7 @@ def read_pod(
         role=role_of(pod),
         shape=shape,
         node=pod.spec.node_name or promised or None,
+        nominated=bool(promised),
         created=created_at(meta),
         deleting=meta.deletion_timestamp is not None,
         grace=meta.deletion_grace_period_seconds or 0.0,

@@ -75,6 +75,8 @@ class Reader:
         elif change.old is not None:
             self.ground.remove(change.old)
             self.storage.node_gone()
+        if (node := change.new or change.old) is not None:
+            self._roster.read_nominees(node.metadata.name)
 
     def group(self, change: Change[PodGroup], kind: Kind = POD_GROUP) -> None:
         group = change.new or change.old

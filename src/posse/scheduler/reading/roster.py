@@ -68,6 +68,8 @@ class Roster:
         self._muster_of = muster_of
         self._shapes = Shapes()
         self._pods: dict[str, _Known] = {}
+        # The node that another scheduler makes room on for a pod of its own.
+        self._nominees: dict[str, str] = {}
 
     def pod_of(self, uid: str) -> Pod | None:
         known = self._pods.get(uid)
@@ -100,6 +102,7 @@ class Roster:
             return
         self._ground.spoil(known.pod.spec.node_name, uid, False)
         self._shelves.leave(known.pod)
+        self._nominees.pop(uid, None)
         self._quarantine.discharge(uid)
         self._quarantine.doubt(POD, known.pod, uid, "")
         self._view.remove_pod(uid)
@@ -108,6 +111,10 @@ class Roster:
     def read_users(self, claims: list[Key]) -> None:
         """What these claims say has changed, and with it the shapes of the pods that use them."""
         self.read_again(self._shelves.users(claims))
+
+    def read_nominees(self, node: str) -> None:
+        """The node is another one now: whom it is promised to may be able to use it, or not."""
+        self.read_again([uid for uid, on in self._nominees.items() if on == node])
 
     def read_again(self, uids: Iterable[str]) -> None:
         """The same pods, which are to be understood anew."""
@@ -128,7 +135,7 @@ class Roster:
         place = place_of(pod)
         shape, problem = None, ""
         lacking = ""
-        promised = nominated(pod) if gang is None else ""
+        promised = self._promised(pod, gang)
         if not place.finished and (gang is not None or pod.spec.node_name or promised):
             if pod.spec.volumes:
                 self._shelves.use(pod)
@@ -136,8 +143,10 @@ class Roster:
                 shape, problem = self._shape_of(pod, known, gang)
             except NotYet as claim:
                 lacking, place = str(claim), Place.BARRED
-        if promised and shape is None:
+        if promised:
             problem = ""  # it is nobody's concern before it has its node
+            if shape is not None and not self._ground.takes(promised, shape.constraints):
+                shape = None  # it can never have it
         self._pods[uid] = _Known(pod, gang, shape)
         self._ground.spoil(pod.spec.node_name, uid, bool(problem) and not place.finished)
         counts = shape is not None and (place.seated or place is Place.WAITING)
@@ -165,6 +174,14 @@ class Roster:
         news = before is None or before.place is not Place.FAILED
         if news and place is Place.FAILED and turned_away(pod):
             muster.turned_away_by(pod.spec.node_name)
+
+    def _promised(self, pod: Pod, gang: str | None) -> str:
+        promised = nominated(pod) if gang is None else ""
+        if promised:
+            self._nominees[pod.metadata.uid] = promised
+        else:
+            self._nominees.pop(pod.metadata.uid, None)
+        return promised
 
     def _part(self, known: _Known | None, gang: str | None, uid: str) -> None:
         """Takes the pod out of the gang that it was in, if that is another one now."""
