@@ -293,6 +293,13 @@ TABLE = [
         mpi(roles={"big": (2, BIG), "small": (2, SMALL)}),
         policy=Policy(search_steps=1),
     ),
+    Told(
+        Cause.TOO_LARGE,
+        "the pod needs 6Ei memory on one node; the largest of today's nodes has 64Gi;"
+        " ask for 64Gi at most, or add a larger node",
+        nodes(1),
+        mpi(workers=1, gib=6 << 30),
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ from posse.engine.facts import PODS
 CPU: Final = "cpu"
 _BYTES: Final = ("memory", "ephemeral-storage")
 _DEVICES: Final = {"nvidia.com/gpu": "GPU"}
-_UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi")
+_UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def is_device(resource: str) -> bool:

@@ -24,6 +24,7 @@ GI = 1 << 30
         ("memory", 128 << 20, "128Mi memory"),
         ("memory", 1000, "1000 memory"),
         ("ephemeral-storage", 2048 * GI, "2Ti ephemeral-storage"),
+        ("memory", 1 << 62, "4Ei memory"),
         ("hugepages-2Mi", 4 << 20, "4Mi hugepages-2Mi"),
         ("rdma/hca", 2, "2 rdma/hca"),
         ("pods", 1, "1 pod slot"),

@@ -244,7 +244,9 @@ class _Story:
             for resource, one in by_gravity(ask.seating):
                 most = int(_of(ask.seating, offered, resource).max())
                 if most < one:
-                    what = f"{each(self.asks, ask)} needs {words(resource, one)}"
+                    # As it was asked for, though no column could bear it.
+                    asked = dict(ask.seating.shape.requests).get(resource, one)
+                    what = f"{each(self.asks, ask)} needs {words(resource, asked)}"
                     if most:
                         has = amount(resource, most)
                         what += f" on one node; the largest of today's nodes has {has}"
