@@ -96,11 +96,12 @@ class Loop:
         # 1. The view as the events have it.
         watch.enter("read")
         await self._inbox.apply()
-        for gang in self._reader.refresh():
-            self._statuses.touched(gang)
-            self._outcomes.looked_at(gang)
-            if gang not in self._reader.musters:
-                self._outcomes.forget(gang)
+        while touched := self._reader.refresh():
+            for gang in touched:
+                self._statuses.touched(gang)
+                self._outcomes.looked_at(gang)
+                if gang not in self._reader.musters:
+                    self._outcomes.forget(gang)
 
         # 2. Decide. Binds and renewals go on between decisions.
         told = 0

@@ -25,6 +25,7 @@ from posse.scheduler.reading.claims import is_alone
 from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.quarantine import Records
 from posse.scheduler.reading.reader import Reader
+from posse.scheduler.reading.rebuffs import Rebuffs
 from posse.scheduler.releasing import REASON as RELEASED
 from posse.scheduler.standing import SCHEDULED
 from posse.world import World
@@ -42,6 +43,8 @@ _LONGEST_PAUSE = 60.0
 _REBUFFS = 3
 _ABANDONS = 3
 _LONGER = 6
+# When no pod of a controller has been turned away for so long, its next may go anywhere again.
+_FORGIVEN = 600.0
 
 
 class _Setback(msgspec.Struct):
@@ -49,6 +52,14 @@ class _Setback(msgspec.Struct):
 
     since: float
     count: int = 0
+
+
+class _Refusals(msgspec.Struct):
+    """How many pods nodes had turned away when nobody of them sat, and how often that was."""
+
+    seen: int = 0
+    rounds: int = 0
+    last: float = 0.0
 
 
 class Outcomes:
@@ -70,8 +81,7 @@ class Outcomes:
         self._policy = policy
         self._submit = submit
         self._setbacks: dict[str, _Setback] = {}
-        # How many of its pods nodes had turned away when nobody of it sat, and how often that was.
-        self._rebuffs: dict[str, tuple[int, int]] = {}
+        self._refusals: dict[str, _Refusals] = {}
         # How often in a row a start was given up before anything was bound.
         self._abandons: dict[str, int] = {}
 
@@ -137,19 +147,48 @@ class Outcomes:
         """Whom nodes turn away again and again has been made anew each time, and would be without
         end: where nobody of it sits anywhere, it stands back for longer and longer."""
         muster = self._reader.musters.get(gang)
-        if muster is None or not muster.rebuffs:
-            self._rebuffs.pop(gang, None)
+        if muster is None or not muster.rebuffs.count:
+            self._refusals.pop(gang, None)
+        elif muster.rebuffs.controller:
+            self._heed(muster.rebuffs)
+        elif not muster.seated and (pause := self._refused(gang, muster.rebuffs)):
+            number = count(muster.rebuffs.count, "pod")
+            why = f"nodes have turned {number} of it away, and are tried again"
+            self._withhold(gang, why, None, pause)
+
+    def _heed(self, rebuffs: Rebuffs) -> None:
+        """So it is with the pods of one controller that have no gang. Many may have been sent to
+        the same nodes together, and are turned away one after the other: that is once."""
+        key = rebuffs.controller
+        known = self._refusals.setdefault(key, _Refusals())
+        if rebuffs.count <= known.seen:
             return
-        seen, rounds = self._rebuffs.get(gang, (0, 0))
-        if muster.rebuffs <= seen or muster.seated:
+        now, post = self._world.monotonic(), self._inbox.post
+
+        def forgive() -> None:
+            self._refusals.pop(key, None)
+            self._reader.forgive(rebuffs)
+
+        self._inbox.after(f"forgive {key}", _FORGIVEN, lambda: post(forgive))
+        if known.rounds and now < known.last + _FIRST_PAUSE:
+            known.seen = rebuffs.count
             return
-        rounds += 1
-        self._rebuffs[gang] = (muster.rebuffs, rounds)
-        if rounds < _REBUFFS:
-            return
-        pause = self._pause(rounds - _REBUFFS)
-        why = f"nodes have turned {count(muster.rebuffs, 'pod')} of it away, and are tried again"
-        self._inbox.post(lambda: self._withhold(gang, why, None, pause))
+        known.last = now
+        if pause := self._refused(key, rebuffs):
+            number = count(rebuffs.count, "pod")
+            self._reader.pause(
+                rebuffs, f"nodes have turned {number} of its controller away, and are tried again"
+            )
+            go_on = self._reader.pause
+            self._inbox.after(key, pause, lambda: post(lambda: go_on(rebuffs, "")))
+
+    def _refused(self, key: str, rebuffs: Rebuffs) -> float:
+        """For how long to stand back, if pods have been turned away since it was last asked."""
+        known = self._refusals.setdefault(key, _Refusals())
+        if rebuffs.count <= known.seen:
+            return 0.0
+        known.seen, known.rounds = rebuffs.count, known.rounds + 1
+        return 0.0 if known.rounds < _REBUFFS else self._pause(known.rounds - _REBUFFS)
 
     def started(self, gang: str, seats: Sequence[Seat]) -> None:
         self._setbacks.pop(gang, None)
@@ -188,7 +227,7 @@ class Outcomes:
     def forget(self, gang: str) -> None:
         """Nothing is left of the gang."""
         self._setbacks.pop(gang, None)
-        self._rebuffs.pop(gang, None)
+        self._refusals.pop(gang, None)
         self._abandons.pop(gang, None)
 
     def _pause(self, times: int) -> float:

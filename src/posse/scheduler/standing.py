@@ -100,7 +100,7 @@ def waiting(muster: Muster, verdict: Verdict | None) -> Waiting | None:
         return Waiting(Reason.INCOMPLETE.value, MALFORMED, muster.problem)
     if muster.aside:
         return Waiting(FAILED_ON, FAILED_ON, muster.aside)
-    if back := muster.withheld or muster.setback:
+    if back := muster.stands_back or muster.setback:
         return Waiting(NOT_BOUND, NOT_BOUND, back)
     if muster.errand:
         return Waiting(Reason.RESERVED.value, Reason.RESERVED.value, muster.errand)

@@ -75,7 +75,7 @@ def _facts_of_one(muster: Muster) -> GroupFacts | None:
     member = muster.first
     if member is None or not (member.place is Place.WAITING or member.place.seated):
         return None
-    if muster.withheld:
+    if muster.stands_back:
         return None
     meta = member.pod.metadata
     times = read_times(meta.annotations)

@@ -18,10 +18,8 @@ from posse.scheduler.reading.groups import (
 from posse.scheduler.reading.members import Member, Tally
 from posse.scheduler.reading.parts import Partition, has_its_parts
 from posse.scheduler.reading.pods import Place, bound_at, created_at, disrupted
+from posse.scheduler.reading.rebuffs import Rebuffs
 from posse.scheduler.reading.topologies import topology_named_by
-
-# So many nodes that turned members away are borne in mind.
-_MOST_UNKIND = 16
 
 
 class Muster:
@@ -48,8 +46,7 @@ class Muster:
         self.alone = is_alone(key)
         self.groups: dict[Kind, PodGroup] = {}  # what each API has under this name
         self.confines: Confines | None = None  # the nodes its queue keeps to
-        self._unkind: dict[str, None] = {}  # nodes that have turned a member away, the last ones
-        self.rebuffs = 0  # how often that happened since it last ran
+        self.rebuffs = Rebuffs()  # by nodes that have turned a member away
         self.partitions: tuple[Partition, ...] = ()  # by which its pods were last read
         self.kind = POD_GROUP  # the one among them that speaks
         self.group: PodGroup | None = None
@@ -98,18 +95,6 @@ class Muster:
         if not disrupted(member.pod):
             self._sent_away = True
 
-    def turned_away_by(self, node: str) -> None:
-        self.rebuffs += 1
-        self._unkind.pop(node, None)
-        self._unkind[node] = None
-        if len(self._unkind) > _MOST_UNKIND:
-            del self._unkind[next(iter(self._unkind))]
-
-    @property
-    def unkind(self) -> tuple[str, ...]:
-        """Nodes that have turned a member away: the next one may fare no better there."""
-        return tuple(sorted(self._unkind))
-
     def let_go(self) -> None:
         """All its members are ended by us: it begins anew like any other."""
         self._let_go = frozenset(self.members)
@@ -151,7 +136,8 @@ class Muster:
             self.ran_with = max(0, self.ran_with - ended)
         if self.whole and (self.tally.ended_well or running >= self.minimum):
             self.ran, self._anew, self.outlived = True, False, False
-            self.rebuffs = 0
+            if not self.alone:
+                self.rebuffs.count = 0
         elif not self.seated and not ended:
             self.ran = self._anew = self.ran and self.returns
             self.first_bound = self._let_go = None
@@ -227,6 +213,11 @@ class Muster:
     @property
     def empty(self) -> bool:
         return not self.members and self.group is None
+
+    @property
+    def stands_back(self) -> str:
+        """Why it is not decided on for now; who sits already does not mind what others met with."""
+        return self.withheld or ("" if self.seated else self.rebuffs.pause)
 
     def count(self, place: Place) -> int:
         return self.tally.places[place]

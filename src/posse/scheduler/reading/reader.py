@@ -28,6 +28,7 @@ from posse.scheduler.reading.ground import Ground
 from posse.scheduler.reading.groups import read_group, speaking, workload_minimums
 from posse.scheduler.reading.muster import Muster
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
+from posse.scheduler.reading.rebuffs import Rebuffs
 from posse.scheduler.reading.roster import Roster, older
 from posse.scheduler.reading.storage import Storage
 from posse.scheduler.reading.tenancy import Tenancy
@@ -223,6 +224,15 @@ class Reader:
             muster.withheld, muster.awaited = "", None
             self._touch(gang)
 
+    def pause(self, rebuffs: Rebuffs, why: str) -> None:
+        """Decide nothing about pods that bear these in mind; "": from now on again."""
+        rebuffs.pause = why
+        self._roster.spread(rebuffs)
+
+    def forgive(self, rebuffs: Rebuffs) -> None:
+        """What nodes did is long ago."""
+        self._roster.forgive(rebuffs)
+
     def set_aside(self, gang: str, why: str) -> None:
         """Decide nothing about the gang, whatever becomes of it; "": from now on again."""
         self._aside[gang] = why
@@ -297,7 +307,7 @@ class Reader:
     def _confine(self, muster: Muster) -> None:
         """Pods are other ones to the engine where their queue keeps to other nodes, where nodes
         have turned fellows away, or where they are another part of their gang."""
-        confines = sparing(confines_of(muster.queue, self.tenancy.queues), muster.unkind)
+        confines = sparing(confines_of(muster.queue, self.tenancy.queues), muster.rebuffs.nodes)
         partitions = () if muster.terms is None else muster.terms.partitions
         if (confines, partitions) == (muster.confines, muster.partitions):
             return

@@ -33,6 +33,7 @@ from posse.scheduler.reading.pods import (
     turned_away,
 )
 from posse.scheduler.reading.quarantine import Quarantine, Unreadable
+from posse.scheduler.reading.rebuffs import Controllers, Rebuffs, controller_of
 from posse.scheduler.reading.volumes import NotYet, Shelves
 
 
@@ -67,6 +68,7 @@ class Roster:
         self._musters = musters
         self._muster_of = muster_of
         self._shapes = Shapes()
+        self._controllers = Controllers()
         self._pods: dict[str, _Known] = {}
         # The node that another scheduler makes room on for a pod of its own.
         self._nominees: dict[str, str] = {}
@@ -173,7 +175,43 @@ class Roster:
         muster.put(Member(pod, place, problem, awaits=bool(lacking)))
         news = before is None or before.place is not Place.FAILED
         if news and place is Place.FAILED and turned_away(pod):
-            muster.turned_away_by(pod.spec.node_name)
+            if muster.alone:
+                muster.rebuffs = self._rebuffs_of_all_like(pod) or muster.rebuffs
+            muster.rebuffs.add(pod.spec.node_name)
+            self.spread(muster.rebuffs)
+        elif muster.alone and place is Place.WAITING:
+            self._bear_in_mind(muster, self._controllers.of(pod))
+
+    def _rebuffs_of_all_like(self, pod: Pod) -> Rebuffs | None:
+        """Those of its controller, of which whoever else waits is to know from now on."""
+        controller = controller_of(pod)
+        known = self._controllers.of(pod)
+        if known is None and controller:
+            known = self._controllers.begin(controller)
+            for muster in self._musters.values():
+                other = muster.first if muster.alone and muster.count(Place.WAITING) else None
+                if other is not None and controller_of(other.pod) == controller:
+                    self._bear_in_mind(muster, known)
+        return known
+
+    def _bear_in_mind(self, muster: Muster, rebuffs: Rebuffs | None) -> None:
+        if rebuffs is not None:
+            muster.rebuffs = rebuffs
+            rebuffs.gangs[muster.key] = None
+
+    def spread(self, rebuffs: Rebuffs) -> None:
+        """They have changed: a concern of all that wait and bear them in mind."""
+        for gang in list(rebuffs.gangs):
+            muster = self._musters.get(gang)
+            if muster is not None and muster.count(Place.WAITING):
+                self._muster_of(gang)
+            else:
+                del rebuffs.gangs[gang]
+
+    def forgive(self, rebuffs: Rebuffs) -> None:
+        self._controllers.forget(rebuffs)
+        rebuffs.forget()
+        self.spread(rebuffs)
 
     def _promised(self, pod: Pod, gang: str | None) -> str:
         promised = nominated(pod) if gang is None else ""
