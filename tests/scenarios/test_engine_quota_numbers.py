@@ -26,6 +26,7 @@ from tests.scenarios.language import (
 )
 
 QUIET = Policy(preemption=False, reclaim=False, backfill=False)
+FORESEEN = Policy(preemption=False, reclaim=False)
 QUOTA = Reason.QUOTA
 
 
@@ -190,6 +191,87 @@ SCENARIOS = [
                     waits("q0", reason=Reason.INCOMPLETE),
                 ],
             )
+        ],
+    ),
+    Scenario(
+        "more is used since: whoever is told anyway is told so",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("q", gpus=5)],
+        policy=FORESEEN,
+        gangs=[*ones(2, "q"), gang("new", workers=4, gpus=1, queue="q")],
+        expect=[waits("new", reason=QUOTA, because="and 2 are in use; it can start when 1 more")],
+        then=[
+            Turn(
+                [arrives(gang("small", workers=1, gpus=3, queue="q", age=-5))],
+                [
+                    starts("small", 1),
+                    waits("new", reason=QUOTA, because="and 5 are in use; it can start when 4"),
+                ],
+            )
+        ],
+    ),
+    Scenario(
+        "the queue above is full since, and heard of as it empties",
+        nodes=nodes(2, gpus=8),
+        queues=[queue("all", gpus=6), queue("a", gpus=4, parent="all"), queue("b", parent="all")],
+        policy=FORESEEN,
+        gangs=[*ones(2, "a"), *ones(1, "b"), gang("new", workers=3, gpus=1, queue="a")],
+        expect=[waits("new", reason=QUOTA, because="queue a may use 4 (capability) and 2 are")],
+        then=[
+            Turn(
+                [arrives(gang("small", workers=1, gpus=2, queue="a", age=-5))],
+                [
+                    starts("small", 1),
+                    waits("new", reason=QUOTA, because="may use 6 (capability) and 5 are in use"),
+                ],
+            ),
+            Turn([vanishes("b0")], [waits("new", reason=QUOTA, because="and 4 are in use")]),
+        ],
+    ),
+    Scenario(
+        "less is free beside what is kept for another queue",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("q"), queue("r", guarantee=4)],
+        policy=FORESEEN,
+        gangs=[*ones(2, "q"), gang("new", workers=3, gpus=1, queue="q")],
+        expect=[waits("new", reason=QUOTA, because="6 are free, but 4 are kept for queue r")],
+        then=[
+            Turn(
+                [arrives(gang("small", workers=1, gpus=2, queue="q", age=-5))],
+                [
+                    starts("small", 1),
+                    waits("new", reason=QUOTA, because="4 are free, but 4 are kept for queue r"),
+                ],
+            )
+        ],
+    ),
+    Scenario(
+        "members beyond a minimum are seated in the cycle in which it was looked at",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("q", gpus=5)],
+        gangs=[
+            gang("wide", workers=4, gpus=1, least=1, queue="q", age=2),
+            gang("new", workers=5, gpus=1, queue="q", age=1),
+        ],
+        expect=[
+            starts("wide", 1),
+            starts("wide", 3),
+            waits("new", reason=QUOTA, because="and 4 are in use; it can start when 4 more"),
+        ],
+    ),
+    Scenario(
+        "so are members beyond a minimum told what others took since",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("q", gpus=6)],
+        gangs=[
+            gang("large", roles={"worker": (2, shape(gpus=3))}, least=1, queue="q", age=2),
+            gang("wide", workers=3, gpus=1, least=1, queue="q", age=1),
+        ],
+        expect=[
+            starts("large", 1),
+            starts("wide", 1),
+            starts("wide", 2),
+            waits("large", reason=QUOTA, because="and 6 are in use; it can start when 3 more"),
         ],
     ),
 ]

@@ -30,15 +30,16 @@ class Quota:
 
     `seen` is the tree's clock at the look. Not `alone`: some members lack room only. `never`: it
     stands against it whoever ends, as long as queues and nodes stay as they are. `asked` is what
-    was too much, where the same is too much for all who share the shortfall.
+    was too much; `alike`: the same is too much for all who share the shortfall.
     """
 
     verdict: Verdict
     queue: str | None
     seen: int
+    asked: Ints
+    alike: bool
     alone: bool = True
     never: bool = False
-    asked: Ints | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -248,7 +249,7 @@ class Shortfalls:
 
     def _eased(self, quota: Quota, since: int) -> bool:
         """Whether more of the quota may be left than was, of the nodes since this change."""
-        if quota.never and quota.asked is not None:
+        if quota.never and quota.alike:
             # Whoever ends is no help.
             return self._tree.altered_since(quota.seen) or self._columns.last_altered > since
         if quota.queue is None and self._columns.last_freed > since:

@@ -179,21 +179,20 @@ def _stopped_by(
             in_all[member.seating.columns] += member.seating.amounts
         in_all[asked <= 0] = 0
     ceiling = view.tree.ceiling(queue, in_all)
-    shared = asked if alike else None
     if ceiling is None:
-        return _exceeded(view, queue, budget.limit(asked, over), shared)
+        return _exceeded(view, queue, budget.limit(asked, over), asked, alike)
     binding = None if ceiling.queue is None else ceiling.queue.name
     has = ceiling.asked - int(asked[view.columns.column[ceiling.resource]])
     verdict = never(ceiling, has, queue)
-    return Quota(verdict, binding, view.tree.clock, never=True, asked=shared)
+    return Quota(verdict, binding, view.tree.clock, asked, alike, never=True)
 
 
-def _exceeded(view: View, queue: str, limit: Limit, asked: Ints | None) -> Quota:
+def _exceeded(view: View, queue: str, limit: Limit, asked: Ints, alike: bool) -> Quota:
     binding = None
     if limit.queue is not None:
         binding = limit.queue.name
         limit = replace(limit, going=_going(view, limit.queue, limit.resource))
-    return Quota(not_now(limit, queue), binding, view.tree.clock, asked=asked)
+    return Quota(not_now(limit, queue), binding, view.tree.clock, asked, alike)
 
 
 def _going(view: View, queue: Queue, resource: str) -> int:
@@ -212,23 +211,48 @@ def still_stopped(view: View, shortfall: Shortfall) -> bool:
     One comparison instead of a look: most often one pod's end does not help those who wait for
     many. False where more than the numbers may have changed.
     """
-    quota, first, tree = shortfall.quota, shortfall.first(), view.tree
-    if quota is None or quota.asked is None or first is None or first.facts is None:
+    quota = shortfall.quota
+    if quota is None or not quota.alike or shortfall.cast or shortfall.surplus:
         return False
-    if shortfall.cast or shortfall.surplus or tree.altered_since(quota.seen):
+    now = _as_of_now(view, shortfall, quota)
+    if now is None:
         return False
-    if view.columns.last_altered > shortfall.seen:
-        return False
-    queue, asked = first.facts.queue, quota.asked
-    room = tree.room(queue)
-    if len(asked) != len(room):
-        return False
-    over: Flags = (asked > 0) & (asked > room)
-    if not np.count_nonzero(over):
-        return False
-    limit = tree.limit(queue, over, asked, None)
-    view.shortfalls.renew(shortfall, _exceeded(view, queue, limit, asked))
+    view.shortfalls.renew(shortfall, now)
     return True
+
+
+def in_todays_numbers(view: View, shortfall: Shortfall) -> Quota | None:
+    """The quota that stands against its gangs, and what is used of it by now.
+
+    Others who come to use more of it are no reason to look at anybody again; but whoever is told
+    of it for whatever reason is told what is so today.
+    """
+    quota = shortfall.quota
+    if quota is None or quota.never or quota.seen == view.tree.clock:
+        return quota
+    now = _as_of_now(view, shortfall, quota)
+    if now is not None:
+        # Where others of its members may do with less, they are waited for as before.
+        shortfall.quota = now if quota.alike else replace(quota, verdict=now.verdict)
+    return shortfall.quota
+
+
+def _as_of_now(view: View, shortfall: Shortfall, quota: Quota) -> Quota | None:
+    """The same in the numbers of now; None where more than numbers may have changed."""
+    first, tree, asked = shortfall.first(), view.tree, quota.asked
+    if first is None or first.facts is None or tree.altered_since(quota.seen):
+        return None
+    if view.columns.last_altered > shortfall.seen:
+        return None
+    budget = Budget(view, first)
+    if len(asked) != len(budget.left):
+        return None
+    over = budget.over(asked)
+    if over is None:
+        return None
+    limit = budget.limit(asked, over)
+    now = _exceeded(view, first.facts.queue, limit, asked, quota.alike)
+    return _of_more(now, shortfall.demands) if quota.verdict.surplus else now
 
 
 def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) -> Quota | None:
@@ -243,8 +267,13 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
         quota = _stopped_by(view, gang, budget, one, over, alike=False)
         # Where there is no room either, that is what is waited for, unless it would be in vain.
         if demand.total() or quota.never:
-            number = sum(each.most for each in wanting)
-            told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
-            verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)
-            return replace(quota, verdict=verdict, alone=len(denied) == len(wanting))
+            return replace(_of_more(quota, demands), alone=len(denied) == len(wanting))
     return None
+
+
+def _of_more(quota: Quota, demands: list[Demand]) -> Quota:
+    """The same, as it is told of members beyond the minimum."""
+    number = sum(demand.most for demand in demands if not demand.announced)
+    told = f"{count(number, 'pod')} beyond its minimum: {quota.verdict.sentence}"
+    verdict = msgspec.structs.replace(quota.verdict, sentence=told, surplus=True)
+    return replace(quota, verdict=verdict)

@@ -1,10 +1,11 @@
 """Why a gang waits: one sentence, built from the numbers its placement was decided by.
 
 The simplest reason that is true is told: first what can never fit on today's nodes, then what
-does not fit now. The numbers are those of the last look; a gang is looked at again when something
-that could help has changed. Of gangs that ask the same the first is told new numbers at every
-look, the others when the kind of reason changes: one pod's end is not news to a thousand gangs.
-A place in line is told to the first few of each queue, in the words they were told last.
+does not fit now. A gang is looked at again when something that could help has changed; whenever it
+is told anything, the numbers are those of that moment. Of gangs that ask the same the first is told
+new numbers at every look, the others when the kind of reason changes: one pod's end is not news to
+a thousand gangs. A place in line is told to the first few of each queue, in the words they were
+told last.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from posse.engine.placement.relating import why_not
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import waits_for_room
+from posse.engine.queues.quotas import in_todays_numbers
 from posse.engine.reservation.heads import fixed
 from posse.engine.reservation.outlooks import outlook, place_of, waits_behind
 from posse.engine.resources import amount, count, gravity, words
@@ -123,7 +125,7 @@ def verdict_of(
     behind = waits_behind(view, shortfall)
     if behind is not None:
         return behind
-    quota = shortfall.quota
+    quota = in_todays_numbers(view, shortfall)
     if quota is not None and (quota.never or shortfall.surplus):
         return quota.verdict
     nodes = (view.columns.last_altered, view.tiers.redrawn, policy.tiers)
