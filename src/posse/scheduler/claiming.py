@@ -3,7 +3,9 @@
 A volume is made, or taken, where its pod is going to be, so the claims of all members get their
 node before the first member is bound, and the binds wait until every claim has its volume. What
 does not come about in time, or comes about elsewhere, is the end of the decision, not of the gang:
-the nodes are taken back from claims that have no volume yet, and it is decided again.
+the nodes are taken back from claims that have no volume yet, and it is decided again. A node where
+no volume was made, whether the provisioner said so or not, would be chosen again and again: the
+gang is to try others first.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from posse.world import World
 _log = logging.getLogger(__name__)
 
 _LOOK_AGAIN = 0.25
+# So long a claim that has been given its freedom may take to be seen free.
+_SEEN_WITHIN = 5.0
 
 
 class _Errand(msgspec.Struct, frozen=True):
@@ -42,8 +46,12 @@ class _Errand(msgspec.Struct, frozen=True):
     volume: PersistentVolume | None = None
 
 
-class _Failed(Exception):
-    pass
+class Failed(Exception):
+    """Why claims could not be seen to, and the nodes to which that is due."""
+
+    def __init__(self, why: str, *nodes: str) -> None:
+        super().__init__(why)
+        self.nodes = nodes
 
 
 class Claimer:
@@ -87,24 +95,24 @@ class Claimer:
         others = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
         return f"waits for the volume of claim {first} on node {node}{others}; its room is kept"
 
-    async def claim(self, seats: Sequence[Seat]) -> str:
+    async def claim(self, seats: Sequence[Seat]) -> Failed | None:
         """See to all claims of these pods; why that did not succeed, or nothing."""
         errands: dict[Key, _Errand] = {}
         try:
             self._plan(seats, errands)
             begun = await asyncio.gather(*map(self._begin, errands.values()))
             if why := next(filter(None, begun), ""):
-                raise _Failed(why)
+                raise Failed(why)
             await self._until_bound(list(errands.values()))
             self._check(seats)
-        except _Failed as failure:
+        except Failed as failure:
             await self._take_back(list(errands.values()))
-            return str(failure)
+            return failure
         finally:
             for errand in errands.values():
                 if errand.volume is not None:
                     self._promised.pop(errand.volume.metadata.name, None)
-        return ""
+        return None
 
     def _plan(self, seats: Sequence[Seat], errands: dict[Key, _Errand]) -> None:
         for seat in seats:
@@ -122,7 +130,7 @@ class Claimer:
                 return _Errand(claim, node, volume)
         known = self._shelves.classes.get(claim.class_name)
         if known is None or not known.provisions:
-            raise _Failed(f"no volume on node {node} is left for claim {claim.metadata.name}")
+            raise Failed(f"no volume on node {node} is left for claim {claim.metadata.name}")
         return _Errand(claim, node)
 
     async def _begin(self, errand: _Errand) -> str:
@@ -177,9 +185,10 @@ class Claimer:
             if not left:
                 return
             if self._world.monotonic() >= deadline:
-                raise _Failed(
+                raise Failed(
                     f"claim {left[0].claim.metadata.name} got no volume on node {left[0].node}"
-                    f" within {self._patience:g} s"
+                    f" within {self._patience:g} s",
+                    *(errand.node for errand in left),
                 )
             await asyncio.sleep(_LOOK_AGAIN)
 
@@ -187,7 +196,7 @@ class Claimer:
         claim = self._shelves.claims.get(errand.claim.key)
         name = errand.claim.metadata.name
         if claim is None or claim.metadata.uid != errand.claim.metadata.uid:
-            raise _Failed(f"claim {name} is gone")
+            raise Failed(f"claim {name} is gone")
         if claim.bound:
             return True
         if errand.volume is None:
@@ -195,7 +204,8 @@ class Claimer:
             if on == errand.node:
                 selected[claim.key] = None
             elif claim.key in selected:
-                raise _Failed(f"no volume could be made for claim {name} on node {errand.node}")
+                why = f"no volume could be made for claim {name} on node {errand.node}"
+                raise Failed(why, errand.node)
         return False
 
     def _check(self, seats: Sequence[Seat]) -> None:
@@ -208,19 +218,34 @@ class Claimer:
                 if claim is not None:
                     volume = self._shelves.volumes.get(claim.spec.volume_name)
                 if volume is not None and not self._reaches(volume, seat.node):
-                    raise _Failed(f"node {seat.node} cannot reach the volume of claim {key[1]}")
+                    raise Failed(f"node {seat.node} cannot reach the volume of claim {key[1]}")
 
     def _reaches(self, volume: PersistentVolume, node: str) -> bool:
         labels = self._labels_of(node)
         return all(choice.matches(node, labels) for choice in reach(volume, ""))
 
     async def _take_back(self, errands: list[_Errand]) -> None:
-        """Claims without a volume are free to be given another node."""
+        """Claims without a volume are free to be given another node, and are known to be: whoever
+        decides before that is seen can but choose the same node again."""
+        freed: list[_Errand] = []
         for errand in errands:
             claim = self._shelves.claims.get(errand.claim.key)
             if errand.volume is not None or claim is None or claim.bound:
                 continue
             try:
                 await self._select(errand.claim, None)
+                freed.append(errand)
             except KubeError as error:
                 _log.info("claim %s keeps its node: %s", errand.claim.metadata.name, error)
+        deadline = self._world.monotonic() + _SEEN_WITHIN
+        while any(map(self._is_pinned, freed)):
+            if self._world.monotonic() >= deadline:
+                return
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    def _is_pinned(self, errand: _Errand) -> bool:
+        """Whether the claim, as it is known, has the node of the errand, and no volume."""
+        claim = self._shelves.claims.get(errand.claim.key)
+        if claim is None or claim.metadata.uid != errand.claim.metadata.uid or claim.bound:
+            return False
+        return claim.metadata.annotations.get(SELECTED_NODE) == errand.node

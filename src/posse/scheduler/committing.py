@@ -91,6 +91,10 @@ class Outbox(Protocol):
         """What is seen to before anybody is bound, which may take minutes; "" when it is over."""
         ...
 
+    def shunned(self, gang: str, nodes: Sequence[str]) -> None:
+        """Nodes where no volumes could be had for it: others are to be tried first."""
+        ...
+
     def failed(self, gang: str, why: str, uids: Sequence[str], *, begun: bool) -> None:
         """The API server would not do it to these pods; others of the gang may be bound."""
         ...
@@ -186,12 +190,15 @@ class Committer:
     async def _claim(self, order: Order, start: Start) -> None:
         assert self._claimer is not None
         self._outbox.errand(start.gang, self._claimer.awaited(start.seats))
-        why = await self._claimer.claim(start.seats)
+        failure = await self._claimer.claim(start.seats)
         self._outbox.errand(start.gang, "")
-        if not why:
+        if failure is None:
             self._enqueue(msgspec.structs.replace(order, claimed=True))
             return
-        self._outbox.failed(start.gang, why, [seat.uid for seat in start.seats], begun=False)
+        uids = [seat.uid for seat in start.seats]
+        if failure.nodes:
+            self._outbox.shunned(start.gang, failure.nodes)
+        self._outbox.failed(start.gang, str(failure), uids, begun=False)
         self._done(order)
 
     # Starting.

@@ -118,6 +118,9 @@ class Outcomes:
     def errand(self, gang: str, what: str) -> None:
         self._inbox.post(lambda: self._reader.errand(gang, what))
 
+    def shunned(self, gang: str, nodes: Sequence[str]) -> None:
+        self._inbox.post(lambda: self._reader.shun(gang, nodes))
+
     def failed(self, gang: str, why: str, uids: Sequence[str], *, begun: bool) -> None:
         _log.warning("%s: %s", gang, why)
         now = self._world.monotonic()

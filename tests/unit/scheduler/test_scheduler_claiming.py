@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -226,6 +227,43 @@ async def test_a_provisioner_that_gives_up_is_heard(rig: Rig) -> None:
         found = rig.api.get("persistentvolumeclaims", "data-0")
         del found["metadata"]["annotations"][SELECTED]
         rig.api.put("persistentvolumeclaims", found)
+        await rig.until(lambda: len(selected(rig)) == 1)
+        provision(rig, "data-0")
+        await rig.until(lambda: len(rig.bound_of("g")) == 1)
+
+
+async def give_back(rig: Rig) -> None:
+    """As an external provisioner does that lacks the means there (ResourceExhausted)."""
+    await rig.settle(1)
+    found = rig.api.get("persistentvolumeclaims", "data-0")
+    del found["metadata"]["annotations"][SELECTED]
+    rig.api.put("persistentvolumeclaims", found)
+
+
+async def keep_silent(rig: Rig) -> None:
+    await rig.until(lambda: not selected(rig), within=60)
+
+
+@pytest.mark.parametrize("refuse", [give_back, keep_silent])
+@pytest.mark.parametrize("alone", [False, True])
+async def test_where_no_volume_could_be_made_is_tried_last(
+    rig: Rig, refuse: Callable[[Rig], Awaitable[None]], alone: bool
+) -> None:
+    hosts(rig, 3)
+    rig.api.put("storageclasses", late())
+    rig.api.put("persistentvolumeclaims", claim("data-0"))
+    if alone:
+        rig.api.put("pods", pod("g-0", volumes=using("data-0")))
+    else:
+        gang(rig, 1)
+    tried: list[str] = []
+    async with rig.running(claim_patience=30.0):
+        for _ in range(4):
+            await rig.until(lambda: len(selected(rig)) == 1)
+            tried.append(selected(rig)["data-0"])
+            await refuse(rig)
+        assert sorted(tried[:3]) == ["n0", "n1", "n2"]
+        # None is left out for good.
         await rig.until(lambda: len(selected(rig)) == 1)
         provision(rig, "data-0")
         await rig.until(lambda: len(rig.bound_of("g")) == 1)

@@ -8,6 +8,8 @@ claims in `storage`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from posse.engine.facts import GroupFacts
 from posse.engine.gangs import made
 from posse.engine.view import View
@@ -232,6 +234,14 @@ class Reader:
     def forgive(self, rebuffs: Rebuffs) -> None:
         """What nodes did is long ago."""
         self._roster.forgive(rebuffs)
+
+    def shun(self, gang: str, nodes: Sequence[str]) -> None:
+        """What the gang needs cannot be had on these nodes for now."""
+        if muster := self.musters.get(gang):
+            for node in nodes:
+                muster.rebuffs.shun(node)
+            self._touch(gang)
+            self._roster.spread(muster.rebuffs)
 
     def set_aside(self, gang: str, why: str) -> None:
         """Decide nothing about the gang, whatever becomes of it; "": from now on again."""

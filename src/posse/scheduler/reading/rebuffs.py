@@ -25,7 +25,12 @@ class Rebuffs:
         self._nodes: dict[str, None] = {}  # the last ones
 
     def add(self, node: str) -> None:
+        """It has turned a pod away."""
         self.count += 1
+        self.shun(node)
+
+    def shun(self, node: str) -> None:
+        """It is the last choice, whatever the reason."""
         self._nodes.pop(node, None)
         self._nodes[node] = None
         if len(self._nodes) > _MOST_NODES:
