@@ -21,6 +21,7 @@ from tests.scenarios.language import (
     member,
     node,
     pod,
+    queue,
     starts,
     waits,
 )
@@ -368,6 +369,24 @@ SQUADS = [
                 [starts("job", 1, on={"b-1": 1})],
             ),
         ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "what a part beyond the minimum lacks is told of the whole of it",
+        nodes=racks(a=3),
+        gangs=[parted("job", 2, 2, least=2, together=2, parts=1, required=False)],
+        expect=[
+            starts("job", 2),
+            waits("job", because="2 pods beyond its minimum: the next part needs 16 GPUs"),
+        ],
+        policy=QUIET,
+    ),
+    Scenario(
+        "a part for which there is room, though not in its queue, is told of the queue",
+        nodes=racks(a=2, b=2),
+        queues=[queue("small", gpus=24)],
+        gangs=[parted("job", 2, 2, least=2, together=2, parts=1, queue="small")],
+        expect=[starts("job", 2), waits("job", because="may use 24", reason=Reason.QUOTA)],
         policy=QUIET,
     ),
 ]

@@ -16,7 +16,7 @@ from posse.engine.placement.relating import concern, has_room, pack, pack_more
 from posse.engine.placement.searching import Found
 from posse.engine.placement.shortfalls import Shortfall
 from posse.engine.policy import Policy
-from posse.engine.queues.quotas import budget_of, stop, stops_more
+from posse.engine.queues.quotas import budget_of, stop, stops_more, stops_part
 from posse.engine.repair.overdue import watch
 from posse.engine.resources import amount, gravity, words
 from posse.engine.view import View
@@ -65,16 +65,24 @@ def seat_parts(view: View, gang: Gang, policy: Policy, beyond: int) -> Placement
     """
     squads = gang.muster.squads
     assert squads is not None
+    parts: list[Shortfall] = []
     for block in squads.blocks:
         outcome = seat(view, gang, policy, need=len(block), who=block)
         if isinstance(outcome, Placement):
             return outcome
+        parts.append(outcome)
     if squads.singles:
         outcome = seat(view, gang, policy, need=0, beyond=beyond, who=squads.singles)
         if isinstance(outcome, Placement) or not squads.blocks:
             return outcome
     # All of them wait, for whatever helps any of them.
-    return seat(view, gang, policy, need=0)
+    outcome = seat(view, gang, policy, need=0)
+    if isinstance(outcome, Shortfall):
+        first = demands_of(gang, 1, squads.singles) if squads.singles else parts[0].demands
+        outcome.upcoming = [demand for demand in first if not demand.announced]
+        if not squads.singles:
+            outcome.quota = stops_part(parts[0], outcome.demands)
+    return outcome
 
 
 def more_than_there_is(view: View, gang: Gang) -> Shortfall | None:

@@ -55,6 +55,8 @@ class Shortfall:
     quota: Quota | None = None
     # Who sat where was looked at up to here; None where company does not matter.
     moves: int | None = None
+    # Of a surplus in parts: who would be the next to start together.
+    upcoming: list[Demand] = field(default_factory=list)
     # Whose reservations were kept back from it, and those without which it would fit.
     cast: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
@@ -132,7 +134,7 @@ class Shortfalls:
         waited = known.waits
         known.demands, known.proven = blocked.demands, blocked.proven
         known.surplus, known.seen = blocked.surplus, blocked.seen
-        known.moves = blocked.moves
+        known.moves, known.upcoming = blocked.moves, blocked.upcoming
         known.behind = blocked.behind
         known.sought = False
         known.verdict = blocked.verdict

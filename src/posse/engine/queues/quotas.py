@@ -271,6 +271,16 @@ def stops_more(view: View, gang: Gang, demands: list[Demand], budget: Budget) ->
     return None
 
 
+def stops_part(part: Shortfall, demands: list[Demand]) -> Quota | None:
+    """The quota that keeps one more part from the seats that there are for the whole of it."""
+    quota = part.quota
+    room = all(demand.total() >= demand.wanted for demand in part.demands)
+    if quota is None or not (room or quota.never):
+        return None
+    # Other parts may lack room only.
+    return replace(_of_more(quota, demands), alone=False)
+
+
 def _of_more(quota: Quota, demands: list[Demand]) -> Quota:
     """The same, as it is told of members beyond the minimum."""
     number = sum(demand.most for demand in demands if not demand.announced)

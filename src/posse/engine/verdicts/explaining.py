@@ -161,10 +161,12 @@ class _Story:
         self.columns = view.columns
         self.shortfall = shortfall
         if shortfall.surplus:
-            # They start as room comes, one by one: what the next one lacks is what they wait for.
+            # They start as room comes, one by one or part by part: what the next one lacks is what
+            # they wait for.
             more = [d for d in shortfall.demands if not d.announced and d.most]
             self.beyond = sum(demand.most for demand in more)
-            asks = [Ask(demand, 1) for demand in more[:1]]
+            asks = [Ask(d, d.wanted) for d in shortfall.upcoming if d.wanted]
+            asks = asks or [Ask(demand, 1) for demand in more[:1]]
         else:
             asks = [Ask(d, d.wanted) for d in shortfall.demands if d.wanted]
         self.asks = whole(asks)
@@ -197,12 +199,18 @@ class _Story:
             loose = any(gang.facts and gang.facts.loose for gang in self.shortfall.gangs.values())
             which = "without a node" if loose else "beyond its minimum"
             if sentence.startswith(ITS):
-                sentence = f"{'it' if self.beyond == 1 else 'the next'} {sentence}"
+                sentence = f"{self._next()} {sentence}"
             sentence = f"{count(self.beyond, 'pod')} {which}: {sentence}"
         elif (beside := self._beside()) is not None:
             missing = sum(ask.number for ask in self.asks if not ask.demand.announced)
             sentence = without_a_node(missing, beside, sentence)
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
+
+    def _next(self) -> str:
+        """Of those beyond the minimum, whom the numbers are of."""
+        if self.beyond == 1:
+            return "it"
+        return "the next" if sum(ask.number for ask in self.asks) == 1 else "the next part"
 
     def _beside(self) -> int | None:
         """How many pods the gang has, if some of them have their nodes; None: none has."""
