@@ -146,6 +146,22 @@ TABLE = [
     ),
     Told(
         Cause.BUSY,
+        "3 of its 4 pods have no node: the next needs 2 GPUs, 0 of 4 are free;"
+        " it can start when 2 more are free on one node",
+        nodes(2, gpus=2),
+        mpi(workers=4, least=2, gpus=2, on=["node-0"], started=True),
+        (pod("busy", on="node-1", gpus=2),),
+    ),
+    Told(
+        Cause.BUSY,
+        "3 of its 4 pods have no node: 2 of them need 4 GPUs (2 pods x 2 each), 2 of 6 are free;"
+        " it can start when 2 more are free on one node",
+        nodes(3, gpus=2),
+        mpi(workers=4, least=3, gpus=2, on=["node-0"], started=True),
+        (pod("busy", on="node-1", gpus=2),),
+    ),
+    Told(
+        Cause.BUSY,
         "needs 2 GPUs, 1 of 2 is free; it can start when 1 more is free",
         nodes(1, gpus=2),
         mpi(workers=1, gpus=2),

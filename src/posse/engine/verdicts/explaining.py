@@ -23,7 +23,7 @@ from posse.engine.facts import NodeFacts
 from posse.engine.fit.eligibility import Bar
 from posse.engine.fit.seating import Seating
 from posse.engine.fit.surveying import Survey
-from posse.engine.gangs import Gang
+from posse.engine.gangs import Gang, Muster
 from posse.engine.placement.relating import why_not
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.policy import Policy
@@ -201,9 +201,10 @@ class _Story:
             if sentence.startswith(ITS):
                 sentence = f"{self._next()} {sentence}"
             sentence = f"{count(self.beyond, 'pod')} {which}: {sentence}"
-        elif (beside := self._beside()) is not None:
-            missing = sum(ask.number for ask in self.asks if not ask.demand.announced)
-            sentence = without_a_node(missing, beside, sentence)
+        elif (muster := self._begun()) is not None:
+            needed = sum(ask.number for ask in self.asks if not ask.demand.announced)
+            missing = max(needed, len(muster.waiting))
+            sentence = without_a_node(missing, needed, muster.there, sentence)
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
 
     def _next(self) -> str:
@@ -212,12 +213,12 @@ class _Story:
             return "it"
         return "the next" if sum(ask.number for ask in self.asks) == 1 else "the next part"
 
-    def _beside(self) -> int | None:
-        """How many pods the gang has, if some of them have their nodes; None: none has."""
+    def _begun(self) -> Muster | None:
+        """Who is there of the gang, if some have their nodes."""
         gangs = list(islice(self.shortfall.gangs.values(), 2))
         if len(gangs) != 1 or not gangs[0].muster.seated:
             return None
-        return gangs[0].muster.there
+        return gangs[0].muster
 
     # -- never on today's nodes --------------------------------------------------------------
 

@@ -101,11 +101,18 @@ def selector(seating: Seating) -> str:
     return f"selector {','.join(f'{key}={value}' for key, value in pairs)}"
 
 
-def without_a_node(missing: int, pods: int, sentence: str) -> str:
-    """`2 of its 4 pods have no node: they need ...`, of a gang that has begun."""
+def without_a_node(missing: int, needed: int, pods: int, sentence: str) -> str:
+    """`2 of its 4 pods have no node: they need ...`, of a gang that has begun.
+
+    `needed`: so many of those who miss a node the sentence is about.
+    """
     if sentence.startswith(ITS):
+        if needed < missing:
+            who = "the next" if needed == 1 else f"{needed} of them"
+        else:
+            who = "it" if needed == 1 else "they"
         verb, _, rest = sentence.partition(" ")
-        sentence = f"it {sentence}" if missing == 1 else f"they {verb.removesuffix('s')} {rest}"
+        sentence = f"{who} {verb if needed == 1 else verb.removesuffix('s')} {rest}"
     return f"{missing} of its {pods} pods {'has' if missing == 1 else 'have'} no node: {sentence}"
 
 
