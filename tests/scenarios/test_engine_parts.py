@@ -22,6 +22,7 @@ from tests.scenarios.language import (
     node,
     pod,
     queue,
+    shape,
     starts,
     waits,
 )
@@ -387,6 +388,22 @@ SQUADS = [
         queues=[queue("small", gpus=24)],
         gangs=[parted("job", 2, 2, least=2, together=2, parts=1, queue="small")],
         expect=[starts("job", 2), waits("job", because="may use 24", reason=Reason.QUOTA)],
+        policy=QUIET,
+    ),
+    Scenario(
+        "all its parts sit, and only one who is announced has no node",
+        nodes=racks(a=2, b=2),
+        gangs=[
+            parted(
+                "job",
+                *(2, 2),
+                together=2,
+                parts=2,
+                on=["a-0", "a-1", "b-0", "b-1"],
+                launcher=shape(gpus=8),
+            )
+        ],
+        expect=[waits("job", because="needs 8 GPUs (a seat for 1 launcher), 0 of 32 are free")],
         policy=QUIET,
     ),
 ]

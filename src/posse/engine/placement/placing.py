@@ -77,7 +77,7 @@ def seat_parts(view: View, gang: Gang, policy: Policy, beyond: int) -> Placement
             return outcome
     # All of them wait, for whatever helps any of them.
     outcome = seat(view, gang, policy, need=0)
-    if isinstance(outcome, Shortfall):
+    if parts and isinstance(outcome, Shortfall):
         first = demands_of(gang, 1, squads.singles) if squads.singles else parts[0].demands
         outcome.upcoming = [demand for demand in first if not demand.announced]
         if not squads.singles:

@@ -204,7 +204,8 @@ class _Story:
         elif (muster := self._begun()) is not None:
             needed = sum(ask.number for ask in self.asks if not ask.demand.announced)
             missing = max(needed, len(muster.waiting))
-            sentence = without_a_node(missing, needed, muster.there, sentence)
+            if needed:  # or else only seats for announced ones are missing
+                sentence = without_a_node(missing, needed, muster.there, sentence)
         return Verdict(Reason.UNSCHEDULABLE, sentence, cause, short, surplus=self.shortfall.surplus)
 
     def _next(self) -> str:
