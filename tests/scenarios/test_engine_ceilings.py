@@ -137,6 +137,32 @@ TABLE = [
         policy=PLAIN,
     ),
     Scenario(
+        "a guarantee that is in use does not look as if its end would help",
+        nodes=nodes(1, gpus=8),
+        queues=[queue("vision", guarantee=4), queue("nlp")],
+        gangs=[
+            gang("has", workers=4, gpus=1, queue="vision", on=["node-0"] * 4),
+            gang("a", workers=8, gpus=1, queue="nlp"),
+        ],
+        expect=[
+            quota(
+                "a",
+                "asks for 8 GPUs, but today's nodes have 8, of which 4 are kept for queue vision"
+                " (guarantee); ask for 4 at most, add 4, or lower the guarantee",
+            )
+        ],
+        then=[
+            Turn(
+                [
+                    arrives(queue("vision", guarantee=0)),
+                    ends(*(f"has-worker-{at}" for at in range(4))),
+                ],
+                [starts("a", 8)],
+            )
+        ],
+        policy=PLAIN,
+    ),
+    Scenario(
         "several keepers",
         nodes=nodes(2, gpus=8),
         queues=[queue(name, guarantee=4) for name in ("b", "c", "d")] + [queue("nlp")],

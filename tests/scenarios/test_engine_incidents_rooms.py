@@ -335,7 +335,10 @@ SCENARIOS = [
         gangs=[gang("a1", workers=2, gpus=4, queue="a"), gang("b1", workers=1, gpus=4, queue="b")],
         expect=[waits("a1", because="no nodes"), waits("b1", reason=Reason.QUOTA)],
         then=[
-            Turn([arrives(node("node-0", gpus=8))], [starts("a1", 2), waits("b1")]),
+            Turn(
+                [arrives(node("node-0", gpus=8))],
+                [starts("a1", 2), waits("b1", reason=Reason.QUOTA, because="kept for queue a")],
+            ),
             Turn([arrives(node("node-1", gpus=8))], [starts("b1", 1)]),
         ],
     ),

@@ -460,8 +460,8 @@ GUARANTEE = [
         expect=[
             starts("d", 1),
             starts("b", 1),
-            waits("a"),
-            waits("c"),
+            waits("a", reason=Reason.QUOTA, because="6 are kept for queue vision"),
+            waits("c", reason=Reason.QUOTA, because="8 are kept for queue research"),
         ],
     ),
     Scenario(

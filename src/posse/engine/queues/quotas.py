@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from posse.engine.columns import Ints
+from posse.engine.decisions import Verdict
 from posse.engine.facts import Purpose
 from posse.engine.gangs import Gang
 from posse.engine.placement.demands import Demand, demands_of
@@ -167,10 +168,30 @@ def out_of_reach(view: View, gang: Gang) -> bool:
     return quota is not None and quota.never
 
 
+def beyond_ceiling(view: View, gang: Gang, demands: list[Demand]) -> Verdict | None:
+    """What to tell it where others are in its way, and it may not have so much without them.
+
+    None also where others of its members may be content with less.
+    """
+    if any(demand.wanted < demand.most for demand in demands):
+        return None
+    quota = _never(view, gang, at_least(view, gang, asked_by(view, demands)), alike=False)
+    return None if quota is None else quota.verdict
+
+
 def _stopped_by(
     view: View, gang: Gang, budget: Budget, asked: Ints, over: Flags, alike: bool
 ) -> Quota:
     """The quota that so much in all would exceed; `alike`: whoever asks the same asks for that."""
+    assert gang.facts is not None
+    never = _never(view, gang, asked, alike)
+    if never is not None:
+        return never
+    return _exceeded(view, gang.facts.queue, budget.limit(asked, over), asked, alike)
+
+
+def _never(view: View, gang: Gang, asked: Ints, alike: bool) -> Quota | None:
+    """The quota that so much would exceed even if nobody else ran."""
     assert gang.facts is not None
     queue, in_all = gang.facts.queue, asked
     if gang.muster.seated:
@@ -180,7 +201,7 @@ def _stopped_by(
         in_all[asked <= 0] = 0
     ceiling = view.tree.ceiling(queue, in_all)
     if ceiling is None:
-        return _exceeded(view, queue, budget.limit(asked, over), asked, alike)
+        return None
     binding = None if ceiling.queue is None else ceiling.queue.name
     has = ceiling.asked - int(asked[view.columns.column[ceiling.resource]])
     verdict = never(ceiling, has, queue)

@@ -28,7 +28,7 @@ from posse.engine.placement.relating import why_not
 from posse.engine.placement.shortfalls import Quota, Shortfall
 from posse.engine.policy import Policy
 from posse.engine.preemption.making import waits_for_room
-from posse.engine.queues.quotas import in_todays_numbers
+from posse.engine.queues.quotas import beyond_ceiling, in_todays_numbers
 from posse.engine.reservation.heads import fixed
 from posse.engine.reservation.outlooks import outlook, place_of, waits_behind
 from posse.engine.resources import amount, count, gravity, words
@@ -140,7 +140,10 @@ def verdict_of(
             view.let_go(gang.holds)
         story = _Story(view, shortfall, policy, survey or Survey(view.columns))
         if quota is None:
-            return story.verdict()
+            verdict, first = story.verdict(), shortfall.first()
+            if first is None or shortfall.surplus or verdict.cause not in _FOR_WANT_OF_ROOM:
+                return verdict
+            return beyond_ceiling(view, first, shortfall.demands) or verdict
         never = story.never()
         shortfall.never = (nodes, never is not None)
         return quota.verdict if never is None else _besides(quota, never)
